@@ -21,6 +21,7 @@ from ptcore._device cimport CPU, as_device, device as Device, device_of
 from ptcore._errors import DeviceError
 from ptcore._state cimport Mode, Switch
 
+
 cdef extern from "random/mersenne.h" nogil:
     enum:
         PT_MERSENNE_BYTES
@@ -32,8 +33,10 @@ cdef extern from "random/mersenne.h" nogil:
     void pt_mersenne_store(const pt_mersenne *, char *)
     int pt_mersenne_load(pt_mersenne *, const char *)
 
+
 KINDS = "ptcore", "pytorch"
 default_generator = None                    # until it is made below
+
 
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
@@ -172,8 +175,8 @@ cdef class Generator:
 
     cdef int want_offset(self, str op) except -1:
         if self.is_twister:
-            raise RuntimeError(f"{op}: a generator of the kind 'pytorch' has no offset; get_state and set_state go to a "
-                               "place in its stream")
+            raise RuntimeError(f"{op}: a generator of the kind 'pytorch' has no offset; get_state and set_state tell "
+                               "its place")
         return 0
 
     def clone_state(self):

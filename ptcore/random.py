@@ -36,9 +36,9 @@ class use(_random.Kind):
     Parameters
     ----------
     kind : {"ptcore", "pytorch"}
-        ``"ptcore"``: streams that depend on the seed and the number of calls alone, the same on the CPU and on CUDA, and
-        that many threads can draw at once. ``"pytorch"``: the Mersenne twister of PyTorch's CPU generator, with
-        PyTorch's ways from its words to numbers and the order in which ops, initialisers, loaders and samplers draw.
+        ``"ptcore"``: streams that depend on the seed and the number of calls alone, the same on the CPU and on CUDA,
+        drawn by several threads at once. ``"pytorch"``: the Mersenne twister of PyTorch's CPU generator, with PyTorch's
+        ways from its words to numbers and the order in which ops, initialisers, loaders and samplers draw.
 
     Raises
     ------

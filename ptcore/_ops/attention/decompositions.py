@@ -5,7 +5,6 @@ from ptcore._ops.creation.creation import ones, zeros
 from ptcore._ops.functions import amax, exp, keep_mask, log, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.product.bodies import matmul
-from ptcore._ops.random.bodies import dropout
 from ptcore._ops.table.shapes import stat_dtype
 
 _LOWEST = -float("inf")
@@ -43,7 +42,9 @@ def _softmax(scores):
 
 
 def _dropped(state, dropout_p, shape, dtype):
-    return keep_mask(state, dropout_p, shape).to(dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
+    """The factors of the weights; ``state`` may be the mask itself."""
+    kept = state if state.dtype.kind == "b" else keep_mask(state, dropout_p, shape)
+    return kept.to(dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
 
 
 def attention_stats(query, key, value, mask, keep, state, is_causal, scale, dropout_p):
@@ -51,12 +52,6 @@ def attention_stats(query, key, value, mask, keep, state, is_causal, scale, drop
     if dropout_p:
         p = p * _dropped(state, dropout_p, p.shape, p.dtype)
     return matmul(p, _repeated(value, query.shape[1]).to(p.dtype)).to(query.dtype), lse
-
-
-def dropped_by_ops(query, key, value, mask, keep, is_causal, scale, dropout_p):
-    """Attention whose weights are dropped by PyTorch's random numbers, one after another."""
-    p, _ = _softmax(_scores(query, key, mask, keep, is_causal, scale))
-    return matmul(dropout(p.to(query.dtype), dropout_p, True), _repeated(value, query.shape[1]))
 
 
 def attention_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):

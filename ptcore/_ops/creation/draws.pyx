@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MIN
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
-from ptcore._device cimport as_device
+from ptcore._device cimport as_device, device as Device
 from ptcore._dtype import finfo, iinfo
 from ptcore._random cimport is_pytorch
 from ptcore._shape import dims_inside_out
@@ -54,7 +54,11 @@ cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
 
 cdef bint as_pytorch(Tensor t, object generator) except -1:
     """Whether the tensor is filled by PyTorch's ways."""
-    return not t.flags & PT_NON_CPU and is_pytorch(generator, DEVICE_CPU)
+    if not is_pytorch(generator, DEVICE_CPU):
+        return False
+    if t.flags & PT_INTERPOSED:         # the tensor behind a stand-in may be one of meta
+        return (<Device>t.device).column == DEVICE_CPU
+    return not t.flags & PT_NON_CPU
 
 
 cdef tuple sizes_of(object size, tuple rest):
@@ -371,10 +375,6 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if asks_class(input):
         return of_class(bernoulli, input, p, generator=generator, out=out)
     if p is None:
-        if (out is None and isinstance(input, Tensor) and (<Tensor>input).flags & PT_NONCONTIGUOUS
-                and as_pytorch(<Tensor>input, generator)):
-            order = memory_order(<Tensor>input)
-            return call(OP_BERNOULLI, (input.permute(order), generator), None).permute(undone(order))
         return call(OP_BERNOULLI, (input, generator), out)
     if out is not None:
         raise TypeError("bernoulli: out is for probabilities in input, p must be None")

@@ -8,7 +8,7 @@ from cython.cimports.ptcore._types import PT_INTERPOSED, pt_tls
 from ptcore._dtype import bfloat16, finfo, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
+from ptcore._ops.creation.creation import empty, full, zeros_like
 from ptcore._ops.functions import (
     batch_norm_given,
     batch_norm_stats,

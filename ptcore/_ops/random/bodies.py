@@ -3,8 +3,6 @@ import math
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
-from ptcore._random import draws_as_pytorch
-from ptcore._shape import dims_inside_out
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import empty, full, ones_like
 from ptcore._ops.creation.draws import bernoulli, rand
@@ -30,6 +28,8 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.history import ValueCheck
+from ptcore._random import draws_as_pytorch
+from ptcore._shape import dims_inside_out
 
 
 @ValueCheck
@@ -71,7 +71,7 @@ def multinomial(input, num_samples, replacement, generator):
 
 
 def _multinomial_as_pytorch(p, num_samples, replacement, generator):
-    """One sample is drawn as without replacement. Otherwise each row's sums, in its own dtype, are divided by the last."""
+    """One sample is drawn as without replacement. With it, sums in the dtype of the weights are divided by the last."""
     if not replacement or num_samples == 1:
         shares = p / _by_memory(p, generator, lambda x: random_exponential(1.0, x.shape, p.dtype, p.device, generator))
         return argmax(shares, -1, True) if num_samples == 1 else topk(shares, num_samples, -1)[1]
@@ -88,7 +88,7 @@ def _by_memory(x, generator, drawn):
 
 
 def poisson(input, generator):
-    return _by_memory(input, generator, lambda x: poisson_of(x, generator))
+    return poisson_of(input, generator)
 
 
 def binomial(count, prob, generator):
@@ -102,10 +102,6 @@ def binomial(count, prob, generator):
             raise RuntimeError("binomial: count must hold whole numbers that are not negative")
         if not bool(all((prob >= 0) & (prob <= 1))):
             raise RuntimeError("binomial: prob must be in [0, 1]")
-    if draws_as_pytorch(generator, count.device) and not count.is_contiguous():
-        order = dims_inside_out(count.shape, count.stride())[0][::-1]
-        drawn = binomial_of(permute(count, order), permute(prob, order), generator)
-        return permute(drawn, sorted(range(len(order)), key=order.__getitem__))
     return binomial_of(count, prob, generator)
 
 

@@ -304,10 +304,8 @@ template<class T> struct normal {
 /* From low up to high, where -2^63 as `high` means 2^63. A range of 0 is one of 2^64. */
 int64_t next_integer(source &s, const pt_call *call, int64_t) {
     const uint64_t low = (uint64_t)call->params[0].i, range = (uint64_t)call->params[1].i - low;
-    const uint64_t v = !range                        ? word64(s)
-                       : range < (uint64_t)1 << 28 ? word(s) % range
-                                                     : word64(s) % range;
-    return (int64_t)(low + v);
+    if (!range) return (int64_t)word64(s);
+    return (int64_t)(low + (range < (uint64_t)1 << 28 ? word(s) : word64(s)) % range);
 }
 
 /* Up to the dtype's largest, or up to where all integers are exact. */
@@ -438,6 +436,37 @@ double next_binomial(source &s, const pt_call *call, int64_t i) {
     return binomial_draw(s, element(call->in[0], i), element(call->in[1], i));
 }
 
+/* The method of Marsaglia and Tsang (2000). Some of PyTorch's constants are floats. */
+PT_NOINLINE double gamma_draw(source &s, double alpha) {
+    double scale = 1;
+    if (alpha < 1) {
+        if (alpha == 0) return 0;
+        scale = std::pow(1 - unit64(s), 1 / alpha);
+        alpha += 1;
+    }
+    const double d = alpha - (double)(1.f / 3.f), c = 1 / std::sqrt(9 * d);
+    for (;;) {
+        double x, y;
+        do {
+            x = one_normal(s);
+            y = 1 + c * x;
+        } while (y <= 0);
+        const double v = y * y * y, u = 1 - unit64(s), square = x * x;
+        if (u < 1 - (double)0.0331f * square * square ||
+            std::log(u) < 0.5 * square + d * (1 - v + std::log(v)))
+            return scale * d * v;
+    }
+}
+
+double next_gamma(source &s, const pt_call *call, int64_t i) {
+    const double alpha = element(call->in[0], i);
+    if (!(alpha >= 0 && alpha < INFINITY)) return alpha < 0 ? NAN : alpha;
+    const double smallest = call->out[0].dtype == PT_FLOAT64 ? 2.2250738585072014e-308
+                                                             : 1.1754943508222875e-38;
+    const double v = gamma_draw(s, alpha);
+    return v > smallest ? v : smallest;
+}
+
 /* ---- rows of their own ---- */
 
 int one_by_one(pt_call *call) { return fill_real(call, next_normal); }
@@ -462,8 +491,13 @@ double next_geometric(source &s, const pt_call *call, int64_t) {
 int geometric(pt_call *call) { return fill_real(call, next_geometric); }
 
 double next_slope(source &s, const pt_call *call, int64_t i) {
-    const double low = param(call, 0), span = param(call, 1) - low;
-    return element(call->in[0], i) <= 0 ? unit64(s) * span + low : 1;
+    double low = param(call, 0), high = param(call, 1);
+    if (call->out[0].dtype != PT_FLOAT64) low = (float)low, high = (float)high;
+    return element(call->in[0], i) <= 0 ? unit64(s) * (high - low) + low : 1;
+}
+int random_gamma(pt_call *call) {
+    if (!pt_is(call->in[0].dtype, PT_KIND_FLOATING)) return wrong_dtype(call, "floating point");
+    return fill_real(call, next_gamma);
 }
 int rrelu_noise(pt_call *call) {
     if (!pt_is(call->in[0].dtype, PT_KIND_FLOATING)) return wrong_dtype(call, "floating point");
@@ -479,7 +513,8 @@ int places(pt_call *call) {
     const int64_t n = weights.sizes[weights.ndim - 1], rows = n ? weights.numel / n : 0;
     const int64_t m = rows ? shares.numel / rows : 0;
     double *sums = (double *)malloc((size_t)n * sizeof(double) + 1);
-    if (!sums) return fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes", (long long)n * 8);
+    if (!sums)
+        return fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes", (long long)n * 8);
     auto rounded_to = [=](double v) { return single ? (double)(float)v : v; };
     for (int64_t row = 0; row < rows; row++) {
         const double *w = (const double *)weights.data + row * n;
@@ -603,7 +638,8 @@ int pt_mersenne_normal(pt_call *call) { return pt::for_floating<pt::normal>(call
 int pt_mersenne_dropout(pt_call *call) { return pt::for_floating<pt::dropping>(call); }
 
 int pt_mersenne_exponential(pt_call *call) {
-    if (!pt_is(call->out[0].dtype, PT_KIND_FLOATING)) return pt::wrong_dtype(call, "floating point");
+    if (!pt_is(call->out[0].dtype, PT_KIND_FLOATING))
+        return pt::wrong_dtype(call, "floating point");
     return pt::fill_real(call, pt::next_exponential);
 }
 
@@ -671,6 +707,7 @@ const pt_kernel_entry PT_CAT(pt_kernels_mersenne_, PT_ISA)[] = {
     {"random_bernoulli_number", pt::bernoulli_number},
     {"random_places", pt::places},
     {"rrelu_noise", pt::rrelu_noise},
+    {"random_gamma", pt::random_gamma},
     {nullptr, nullptr},
 };
 }

@@ -1,7 +1,7 @@
 /* Random kernels on Philox (philox.h has the layout of the counter), one table per ISA level.
  *
- * call->seed is the key, call->offset the call offset; a call with a twister (call->stream) is handed
- * on to mersenne.cpp. Outputs are contiguous, and tensor inputs
+ * call->seed is the key, call->offset the call offset; a call with a twister (call->stream) is
+ * handed on to mersenne.cpp. Outputs are contiguous, and tensor inputs
  * are required to be. Results depend on neither thread count nor ISA level: this file is compiled
  * with -ffp-contract=off, and nothing in it calls a fused operation.
  *

@@ -50,6 +50,11 @@ nondifferentiable(
     doc="1 for positive elements; a slope in [lower, upper) for the others, the only ones that PyTorch draws for.")
 
 nondifferentiable(
+    "random_gamma(input, generator: Obj)", types=REAL, kernel="random_gamma", internal=True, random=True,
+    called="standard_gamma", layout="contiguous", out="as_input", reference="random_gamma",
+    doc="Gamma variables of these concentrations and rate 1, as PyTorch's.")
+
+nondifferentiable(
     "random_places(input, shares, single: Bool)", types=REAL, kernel="random_places", internal=True,
     called="multinomial", layout="contiguous", out="cast(shares, INT64)", reference="random_places",
     doc="Where shares lie among the running sums of weights, which are rounded to float32 if ``single``.")

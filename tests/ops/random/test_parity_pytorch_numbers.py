@@ -1,7 +1,6 @@
 """Draws with a generator of the kind "pytorch" against PyTorch, to the bit, with the state after each call."""
 import random
 
-import numpy as np
 import pytest
 
 import ptcore as pt
@@ -24,13 +23,13 @@ def pytorch():
 
 
 def uses_mkl():
-    """Whether PyTorch draws Bernoulli numbers by MKL, as it does on Intel's processors: by the words drawn."""
+    """Whether PyTorch draws Bernoulli numbers by MKL, as on Intel's processors: by the number of words drawn."""
     torch.manual_seed(0)
-    before = torch.get_rng_state()
+    left = [bytes(torch.get_rng_state().tolist())[8:12]]
     torch.empty(4).bernoulli_(0.5)
-    after = torch.get_rng_state()
-    return int.from_bytes(bytes(before[8:12].tolist()), "little") - int.from_bytes(
-        bytes(after[8:12].tolist()), "little") != 8 - 624 - 1 + 1
+    left.append(bytes(torch.get_rng_state().tolist())[8:12])
+    first, second = [int.from_bytes(b, "little") for b in left]
+    return first != 1 or second != 624 - 7
 
 
 def bits(lib, x):
@@ -164,7 +163,7 @@ def test_out():
 @pytest.mark.parametrize("n", [3, 15, 16, 40])
 def test_normal_of_tensors(n):
     def run(lib):
-        mean, std = lib.linspace(-1, 1, n), lib.linspace(0.1, 2, n)
+        mean, std = lib.arange(n) / 8 - 1, (lib.arange(n) + 1) / 16
         return [lib.normal(mean, std), lib.normal(mean, 0.3), lib.normal(2.0, std), lib.normal(mean.double(), std.double()),
                 lib.normal(mean, lib.full((4, 1), 0.7)), lib.normal(mean.half(), 0.3)]
     same(run)
@@ -202,3 +201,89 @@ def test_counts(name):
         return [lib.poisson(rate), lib.poisson(rate.reshape(10, 20).t()), lib.binomial(n, p), lib.binomial(n.flip(0), p),
                 lib.binomial(n.reshape(10, 20).t(), p.reshape(10, 20).t())]
     same(run)
+
+
+# -- states --------------------------------------------------------------------------------------
+
+def mixed(lib, k):
+    return [lambda: lib.rand(k), lambda: lib.empty(3).normal_(), lambda: lib.randperm(k), lambda: lib.randn(k)][k % 4]()
+
+
+def test_states_are_interchangeable():
+    """A stream goes on in the other library, also between the two numbers of a pair."""
+    for draws in range(1, 9):
+        torch.manual_seed(draws)
+        for k in range(draws):
+            mixed(torch, k + 5)
+        pt.set_rng_state(pt.from_numpy(torch.get_rng_state().numpy()))
+        for k in range(6):
+            assert bits(pt, mixed(pt, k + 9)) == bits(torch, mixed(torch, k + 9))
+        for k in range(draws):
+            mixed(pt, k + 3)
+        torch.set_rng_state(torch.from_numpy(pt.get_rng_state().numpy()))
+        for k in range(6):
+            assert bits(pt, mixed(pt, k + 7)) == bits(torch, mixed(torch, k + 7))
+
+
+@pytest.mark.parametrize("seed", [0, 1, -1, -2**63, 2**63 - 1, 2**64 - 1, 2**32, 2**32 + 5, 123456789012345])
+def test_seeds(seed):
+    for lib in LIBS:
+        lib.manual_seed(seed)
+    assert pt.initial_seed() == torch.initial_seed()
+    assert bytes(pt.get_rng_state().tolist()) == bytes(torch.get_rng_state().tolist())
+    g, h = [lib.Generator().manual_seed(seed) for lib in LIBS]
+    assert g.initial_seed() == h.initial_seed()
+    assert bits(pt, pt.rand(9, generator=g)) == bits(torch, torch.rand(9, generator=h))
+    assert bytes(g.get_state().tolist()) == bytes(h.get_state().tolist())
+
+
+def test_a_new_generator_begins_as_pytorch_s_does():
+    g, h = pt.Generator(), torch.Generator()
+    assert g.initial_seed() == h.initial_seed() == 67280421310721
+    assert bytes(g.get_state().tolist()) == bytes(h.get_state().tolist())
+
+
+@pytest.mark.parametrize("place, value", [(12, 0), (9, 255), (17, 255)])
+def test_states_that_are_none(place, value):
+    state = torch.get_rng_state()
+    state[place] = value
+    state[place + 1:place + 4] = value if place == 12 else state[place + 1:place + 4]
+    with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
+        torch.Generator().set_state(state)
+    with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
+        pt.Generator().set_state(pt.from_numpy(state.numpy()))
+
+
+# -- programs ------------------------------------------------------------------------------------
+
+def drawn_call(choose):
+    """A random call: of any function, at a random dtype, size and layout."""
+    name, size = choose.choice(FLOATS), choose.choice([1, 3, 15, 16, 17, 40, 96])
+    kind = choose.randrange(12)
+    if kind < 5:
+        fill = FLOAT_FILLS[choose.choice(sorted(FLOAT_FILLS))]
+        way = choose.randrange(3)
+
+        def call(lib):
+            x = lib.empty(size, 6, dtype=dt(lib, name))
+            return fill(x if way == 0 else x.t() if way == 1 else x[:, 1:4])
+        return call
+    if kind == 5:
+        high = choose.choice([2, 10, 2**20, 2**28, 2**40])
+        return lambda lib: lib.randint(high, (size, 2))
+    return [lambda lib: lib.randperm(size), lambda lib: lib.randn(size, dtype=dt(lib, name)),
+            lambda lib: lib.rand(size, 2, dtype=dt(lib, name)), lambda lib: lib.bernoulli(lib.arange(size) / size),
+            lambda lib: lib.multinomial(lib.arange(size) + 1.0, 1 + size // 2),
+            lambda lib: lib.nn.functional.dropout(lib.ones(size, 3, dtype=dt(lib, name)).t(), 0.25)][kind - 6]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_programs(seed):
+    choose = random.Random(seed)
+    calls = [drawn_call(choose) for _ in range(20)]
+    for lib in LIBS:
+        lib.manual_seed(seed)
+    for call in calls:
+        mine, theirs = [bits(lib, call(lib)) for lib in LIBS]
+        assert mine == theirs
+        assert bytes(pt.get_rng_state().tolist()) == bytes(torch.get_rng_state().tolist())
