@@ -18,6 +18,7 @@ from ptcore._ops.functions import (
     group_norm_stats,
     layer_norm_stats,
     log_softmax,
+    random_exponential,
     rsqrt,
     scatter_src,
     softmax,
@@ -75,7 +76,7 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
     if logits.dtype.kind != "f":
         raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
     dim = wrap_dim("gumbel_softmax", dim, logits.ndim)
-    noise = -empty(logits.shape, dtype=logits.dtype, device=logits.device).exponential_().log()
+    noise = -random_exponential(1.0, tuple(logits.shape), logits.dtype, logits.device, None).log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

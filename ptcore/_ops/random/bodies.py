@@ -4,7 +4,7 @@ import math
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import empty, full, ones_like
+from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
     all,
@@ -20,6 +20,7 @@ from ptcore._ops.functions import (
     permute,
     places_among,
     poisson_of,
+    random_bernoulli_number,
     random_exponential,
     random_places,
     reshape,
@@ -147,7 +148,7 @@ def _channels(op, input, p):
 
 def _kept(shape, p, like):
     if draws_as_pytorch(None, like.device):
-        return empty(shape, dtype=like.dtype, device=like.device).bernoulli_(1 - p)
+        return random_bernoulli_number(1 - p, tuple(shape), like.dtype, like.device, None)
     return bernoulli(full(shape, 1 - p, dtype=like.dtype, device=like.device))
 
 
