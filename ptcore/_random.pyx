@@ -48,7 +48,7 @@ cdef class Generator:
     ----------
     device : device, optional
         Where tensors are filled from it. The bits are the same everywhere: they depend on the seed and on the
-        number of calls before.
+        number of calls before. After ``random.use("pytorch")`` those of the CPU are PyTorch's instead.
 
     Examples
     --------

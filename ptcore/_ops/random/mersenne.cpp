@@ -3,7 +3,7 @@
  * Everything is drawn element by element in the order of the output's memory. What PyTorch's build
  * for AVX2 fuses is an explicit fma here, and nothing else may be fused: the file is compiled
  * without contraction, at one ISA level. Logarithms and circular functions of doubles are the C
- * library's, as in PyTorch; those of floats are Cephes's, whose text is below.
+ * library's, as in PyTorch; those of floats are Cephes's, whose text is in cephes_normal.h.
  *
  * The first kernels serve calls whose generator is a twister; random.cpp hands these on. The
  * kernels in the table at the end belong to rows of their own, which programs recorded with a
@@ -46,19 +46,23 @@ template<class... A> int fail(pt_call *call, int status, const char *format, A..
 
 /* ---- the twister ---- */
 
+PT_INLINE uint32_t mixed(uint32_t high, uint32_t low, uint32_t far) {
+    const uint32_t y = (high & 0x80000000u) | (low & 0x7fffffffu);
+    return far ^ (y >> 1) ^ ((0 - (y & 1u)) & 0x9908b0dfu);
+}
+
 PT_NOINLINE void next_block(pt_mersenne *m) {
     uint32_t *w = m->words;
-    const int n = PT_MERSENNE_WORDS, half = 397;
-    for (int i = 0; i < n; i++) {
-        const uint32_t y = (w[i] & 0x80000000u) | (w[i + 1 < n ? i + 1 : 0] & 0x7fffffffu);
-        w[i] = w[i + half < n ? i + half : i + half - n] ^ (y >> 1) ^ (y & 1u ? 0x9908b0dfu : 0u);
-    }
+    const int n = PT_MERSENNE_WORDS, far = 397;
+    for (int i = 0; i < n - far; i++) w[i] = mixed(w[i], w[i + 1], w[i + far]);
+    for (int i = n - far; i < n - 1; i++) w[i] = mixed(w[i], w[i + 1], w[i + far - n]);
+    w[n - 1] = mixed(w[n - 1], w[0], w[far - 1]);
     m->left = n;
     m->next = 0;
 }
 
 PT_INLINE uint32_t word_of(pt_mersenne *m) {
-    if (--m->left == 0) next_block(m);
+    if (PT_UNLIKELY(--m->left == 0)) next_block(m);
     uint32_t y = m->words[m->next++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9d2c5680u;
@@ -86,13 +90,15 @@ struct source {
     source &operator=(const source &) = delete;
 };
 
-PT_NOINLINE uint32_t word(source &s) {
-    if (s.m) return word_of(s.m);
+PT_NOINLINE uint32_t counted_word(source &s) {
     if (s.at == 4) {
         s.words = philox(s.seed, s.offset, s.block++, 0);
         s.at = 0;
     }
     return s.words.w[s.at++];
+}
+PT_INLINE uint32_t word(source &s) {
+    return PT_UNLIKELY(!s.m) ? counted_word(s) : word_of(s.m);
 }
 
 PT_NOINLINE uint64_t word64(source &s) {
@@ -139,12 +145,12 @@ int wrong_dtype(pt_call *call, const char *expected) {
     return fail(call, PT_TYPE_ERROR, "dtype must be %s, got another", expected);
 }
 
-template<template<class> class F> int for_floating(pt_call *call) {
+template<template<class> class F, class... A> int for_floating(pt_call *call, A... args) {
     switch (call->out[0].dtype) {
-    case PT_FLOAT16: return F<half>::run(call);
-    case PT_BFLOAT16: return F<bfloat16>::run(call);
-    case PT_FLOAT32: return F<float>::run(call);
-    case PT_FLOAT64: return F<double>::run(call);
+    case PT_FLOAT16: return F<half>::run(call, args...);
+    case PT_BFLOAT16: return F<bfloat16>::run(call, args...);
+    case PT_FLOAT32: return F<float>::run(call, args...);
+    case PT_FLOAT64: return F<double>::run(call, args...);
     default: return wrong_dtype(call, "floating point");
     }
 }
@@ -209,60 +215,7 @@ template<class T> struct uniform {
     }
 };
 
-/* The logarithm of a positive normal float (Cephes). */
-PT_NOINLINE float log_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    float e = (float)((int32_t)(bits >> 23) - 126);
-    bits = (bits & 0x7fffffu) | 0x3f000000u;
-    memcpy(&x, &bits, sizeof bits);
-    if (x < 0.707106781186547524f) {
-        e -= 1.f;
-        x = (x - 1.f) + x;
-    } else {
-        x -= 1.f;
-    }
-    const float z = x * x;
-    static const float p[] = {-1.1514610310e-1f, 1.1676998740e-1f,  -1.2420140846e-1f,
-                              1.4249322787e-1f,  -1.6668057665e-1f, 2.0000714765e-1f,
-                              -2.4999993993e-1f, 3.3333331174e-1f};
-    float y = 7.0376836292e-2f;
-    for (float c : p) y = std::fma(y, x, c);
-    y *= x;
-    y = std::fma(y, z, e * -2.12194440e-4f);
-    y -= z * 0.5f;
-    return std::fma(e, 0.693359375f, x + y);
-}
-
-/* Cosine and sine of an angle from 0 to one turn (Cephes). */
-PT_NOINLINE void circle(float x, float *cosine, float *sine) {
-    const int32_t octant = ((int32_t)(x * 1.27323954473516f) + 1) & ~1;
-    const float y = (float)octant;
-    x = std::fma(y, -0.78515625f, x);
-    x = std::fma(y, -2.4187564849853515625e-4f, x);
-    x = std::fma(y, -3.77489497744594108e-8f, x);
-    const float z = x * x;
-    float c = std::fma(2.443315711809948e-5f, z, -1.388731625493765e-3f);
-    c = std::fma(c, z, 4.166664568298827e-2f) * z;
-    c = std::fma(c, z, -(z * 0.5f)) + 1.f;
-    float s = std::fma(-1.9515295891e-4f, z, 8.3321608736e-3f);
-    s = std::fma(s, z, -1.6666654611e-1f) * z;
-    s = std::fma(s, x, x);
-    const bool swapped = octant & 2;
-    *sine = (octant & 4 ? -1.f : 1.f) * (swapped ? c : s);
-    *cosine = ((octant - 2) & 4 ? 1.f : -1.f) * (swapped ? s : c);
-}
-
-/* Sixteen uniform numbers become normal ones. */
-PT_NOINLINE void transform(float *d, double mean, double std) {
-    for (int j = 0; j < 8; j++) {
-        const float radius = std::sqrt(-2.f * log_of(1.f - d[j]));
-        float c, s;
-        circle(6.283185307179586f * d[j + 8], &c, &s);
-        d[j] = std::fma(radius * c, (float)std, (float)mean);
-        d[j + 8] = std::fma(radius * s, (float)std, (float)mean);
-    }
-}
+/* Sixteen uniform numbers become normal ones; random.cpp has the same for floats. */
 PT_NOINLINE void transform(double *d, double mean, double std) {
     for (int j = 0; j < 8; j++) {
         const double radius = std::sqrt(-2.0 * std::log(1.0 - d[j])), angle = TAU * d[j + 8];
@@ -279,22 +232,28 @@ double next_normal(source &s, const pt_call *call, int64_t) {
  * types are rounded at the end. */
 template<class T> struct normal {
     typedef decltype(widen(T())) real;
-    static void block(source &s, T *out, const pt_call *call) {
+    static void transformed(float *d, const pt_call *call, pt_mersenne_transform f) {
+        f(d, (float)param(call, 0), (float)param(call, 1));
+    }
+    static void transformed(double *d, const pt_call *call, pt_mersenne_transform) {
+        transform(d, param(call, 0), param(call, 1));
+    }
+    static void block(source &s, T *out, const pt_call *call, pt_mersenne_transform f) {
         real d[16];
         for (real &x : d) draw_unit(s, &x);
-        transform(d, param(call, 0), param(call, 1));
+        transformed(d, call, f);
         for (int j = 0; j < 16; j++) narrow(&out[j], d[j]);
     }
-    static int run(pt_call *call) {
+    static int run(pt_call *call, pt_mersenne_transform f) {
         const int64_t n = call->out[0].numel;
         if (n < 16) return fill_real(call, next_normal);
         source s(call);
         T *out = (T *)call->out[0].data;
-        for (int64_t i = 0; i + 16 <= n; i += 16) block(s, out + i, call);
+        for (int64_t i = 0; i + 16 <= n; i += 16) block(s, out + i, call, f);
         /* PyTorch draws uniform numbers for all elements first, except of half types */
         real unused;
         for (int64_t i = n % 16; i > 0 && sizeof(T) == sizeof(real); i--) draw_unit(s, &unused);
-        if (n % 16) block(s, out + n - 16, call);
+        if (n % 16) block(s, out + n - 16, call, f);
         return PT_OK;
     }
 };
@@ -634,7 +593,9 @@ int pt_mersenne_load(pt_mersenne *m, const char *state) {
 /* ---- kernels ---- */
 
 int pt_mersenne_uniform(pt_call *call) { return pt::for_floating<pt::uniform>(call); }
-int pt_mersenne_normal(pt_call *call) { return pt::for_floating<pt::normal>(call); }
+int pt_mersenne_normal(pt_call *call, pt_mersenne_transform f) {
+    return pt::for_floating<pt::normal>(call, f);
+}
 int pt_mersenne_dropout(pt_call *call) { return pt::for_floating<pt::dropping>(call); }
 
 int pt_mersenne_exponential(pt_call *call) {

@@ -32,9 +32,12 @@ uint64_t pt_mersenne_word64(pt_mersenne *m);
 void pt_mersenne_store(const pt_mersenne *m, char *state);
 int pt_mersenne_load(pt_mersenne *m, const char *state);
 
+/* Makes 16 normal floats of uniform ones, in place. */
+typedef void (*pt_mersenne_transform)(float *d, float mean, float std);
+
 /* Kernels that draw from the twister in call->stream. See mersenne.cpp. */
 int pt_mersenne_uniform(pt_call *call);
-int pt_mersenne_normal(pt_call *call);
+int pt_mersenne_normal(pt_call *call, pt_mersenne_transform f);
 int pt_mersenne_exponential(pt_call *call);
 int pt_mersenne_integers(pt_call *call);
 int pt_mersenne_bernoulli(pt_call *call);

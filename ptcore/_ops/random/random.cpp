@@ -20,6 +20,7 @@
 #include "ptcore/draws.h"
 #include "loops.h"
 #include "ptcore/kernel.h"
+#include "cephes_normal.h"
 #include "mersenne.h"
 #include "parallel.hpp"
 
@@ -210,7 +211,7 @@ int random_uniform(pt_call *call) {
 int random_normal(pt_call *call) {
     double mean = call->params[0].d, std = call->params[1].d;
     if (!(std >= 0)) return fail(call, PT_RUNTIME_ERROR, "std must be at least 0, got %g", std);
-    if (call->stream) return pt_mersenne_normal(call);
+    if (call->stream) return pt_mersenne_normal(call, cephes_normals);
     return fits(call, 2) ? for_floating<normal>(call, mean, std) : too_large(call);
 }
 int random_exponential(pt_call *call) {
