@@ -56,7 +56,7 @@ nondifferentiable(
 
 nondifferentiable(
     "random_places(input, shares, single: Bool)", types=REAL, kernel="random_places", internal=True,
-    called="multinomial", layout="contiguous", out="cast(shares, INT64)", reference="random_places",
+    called="multinomial", layout="contiguous", out="cast(shares, INT64)", reference="_random_places(x, y, single)",
     doc="Where shares lie among the running sums of weights, which are rounded to float32 if ``single``.")
 
 structured(

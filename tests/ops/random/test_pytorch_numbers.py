@@ -238,6 +238,28 @@ def test_multinomial(pytorch):
         shares = p / (-np.log1p(-w.unit64(4))).astype(np.float32)
     assert pt.multinomial(pt.from_numpy(p), 3).tolist() == np.argsort(-shares)[:3].tolist()
     assert not (pt.multinomial(pt.from_numpy(p), 5000, True) == 1).any()
+    pt.manual_seed(2)
+    rows = pt.multinomial(pt.tensor([[1.0, 3.0], [0.0, 2.0]], dtype=pt.float64), 100, True)      # by random_places
+    u = Words(2).unit64(200).reshape(2, 100)
+    np.testing.assert_array_equal(rows.numpy(), [(u[0] > 0.25), np.ones(100)])
+
+
+def test_gamma(pytorch):
+    """By random_gamma: the first proposal that is accepted, of float constants."""
+    pt.manual_seed(3)
+    w, alpha = Words(3), 2.5
+    found = pt.distributions.Gamma(pt.full((40,), alpha, dtype=pt.float64), 1.0).sample().numpy()
+    d = alpha - float(np.float32(1) / np.float32(3))
+    c, kept, want = 1 / math.sqrt(9 * d), [], []
+    while len(want) < 40:
+        if not kept:
+            kept = pairs(w, 2).tolist()
+        x = kept.pop(0)
+        if (y := 1 + c * x) > 0:
+            v, u = y**3, 1 - float(w.unit64(1)[0])
+            if (u < 1 - float(np.float32(0.0331)) * x**4 or math.log(u) < 0.5 * x * x + d * (1 - v + math.log(v))):
+                want.append(d * v)
+    np.testing.assert_allclose(found, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [pt.float32, pt.float64])
