@@ -49,7 +49,8 @@ class use(_random.Kind):
     -----
     The default generator has a stream of each kind; ``manual_seed`` seeds both. Other generators keep the kind that
     was in use when they were made (``Generator.kind``), and refuse a state of the other kind. Those of CUDA devices
-    stay as they are. A change of the kind forgets what ``compile`` has captured.
+    stay as they are. A change of the kind forgets what ``compile`` has captured. Workers of loaders have the kind of
+    the process that starts them; other processes that are spawned begin with ``"ptcore"``.
 
     Examples
     --------

@@ -1,9 +1,11 @@
 """What nn draws with a generator of the kind "pytorch" against PyTorch: initialisers, modules, dropouts, attention."""
 import importlib
 
+import _pytorch_numbers
 import numpy as np
 import pytest
 from _module_table import MODULES
+from _pytorch_numbers import need_own_flags, states
 
 import ptcore as pt
 
@@ -20,28 +22,17 @@ def pytorch():
         yield
 
 
-def bits(lib, x):
-    if isinstance(x, (list, tuple)):
-        return [bits(lib, e) for e in x]
-    x = x.detach()
-    return str(x.dtype).split(".")[1], tuple(x.shape), x.contiguous().reshape(-1).view(lib.uint8).numpy().tobytes()
-
-
-def same_states():
-    assert bytes(pt.get_rng_state().tolist()) == bytes(torch.get_rng_state().tolist())
-
-
 def same(call, seed=5, close=None):
     """The values to the bit, or within ``close`` where they are computed from the draws; always the states."""
+    if close is None:
+        _pytorch_numbers.same(torch, call, seed)
+        return
     for lib in LIBS:
         lib.manual_seed(seed)
-    mine, theirs = [call(lib) for lib in LIBS]
-    if close is None:
-        assert bits(pt, mine) == bits(torch, theirs)
-    else:
-        for a, b in zip(*[x if isinstance(x, (list, tuple)) else [x] for x in (mine, theirs)], strict=True):
-            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=close, atol=close)
-    same_states()
+    mine, theirs = [x if isinstance(x, (list, tuple)) else [x] for x in map(call, LIBS)]
+    for a, b in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=close, atol=close)
+    assert states(pt) == states(torch)
 
 
 # -- initialisers --------------------------------------------------------------------------------
@@ -143,6 +134,8 @@ def image(lib, dtype, *shape):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, dtype):
+    if name not in ("gumbel", "rrelu"):
+        need_own_flags(torch)
     if name == "rrelu" and dtype in ("float16", "bfloat16"):
         pytest.skip("PyTorch rounds the product with a slope in float32; the states agree, see the page of differences")
     for shape in ((3, 4, 5, 6), (2, 3, 4, 4)):
@@ -153,17 +146,20 @@ def test_functions(name, dtype):
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_dropouts_of_channels(name):
+    need_own_flags(torch)
     for shape in CHANNELS[name]:
         for p in (0.2, 0.5, 1.0):
             same(lambda lib, s=shape, p=p: getattr(lib.nn.functional, name)(image(lib, "float32", *s), p))
 
 
 def test_native_dropout():
+    need_own_flags(torch)
     same(lambda lib: lib.native_dropout(image(lib, "float32", 3, 4, 5).permute(2, 0, 1), 0.3, True))
     same(lambda lib: lib.native_dropout(image(lib, "float32", 3, 4, 5), 1.0, None))
 
 
 def test_gradients_of_dropouts():
+    need_own_flags(torch)
     def run(lib):
         x = image(lib, "float32", 4, 5, 6).permute(1, 2, 0).clone().requires_grad_()
         F = lib.nn.functional
@@ -181,6 +177,7 @@ def test_fractional_max_pool():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_with_dropout(causal):
+    need_own_flags(torch)
     for shape in ((2, 3, 5, 4), (7, 4), (3, 6, 4)):
         same(lambda lib, s=shape: lib.nn.functional.scaled_dot_product_attention(
             image(lib, "float32", *s), image(lib, "float32", *s), image(lib, "float32", *s), dropout_p=0.3,
@@ -204,6 +201,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_in_training(name):
+    need_own_flags(torch)
     same(lambda lib: NETWORKS[name](lib.nn, image(lib, "float32", 5, 3, 6)), close=1e-5)
 
 

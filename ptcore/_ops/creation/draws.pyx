@@ -33,6 +33,7 @@ from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops.results import NOT_GIVEN
 from ptcore._ops.creation.creation import empty_like, full
 from ptcore._ops.history import ValueCheck
+from ptcore._memory_format import contiguous_format
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
 
@@ -378,7 +379,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         return call(OP_BERNOULLI, (input, generator), out)
     if out is not None:
         raise TypeError("bernoulli: out is for probabilities in input, p must be None")
-    return empty_like(input).bernoulli_(p, generator=generator)
+    return empty_like(input, memory_format=contiguous_format).bernoulli_(p, generator=generator)
 
 
 # -- in-place fills, as methods ------------------------------------------------------------------
