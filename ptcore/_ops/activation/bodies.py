@@ -20,6 +20,7 @@ from ptcore._ops.functions import (
     split_by_sizes,
     where,
 )
+from ptcore._ops.table.shapes import stat_dtype
 from ptcore._random import draws_as_pytorch
 
 
@@ -82,7 +83,8 @@ def rrelu(input, lower, upper, training, generator):
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     if draws_as_pytorch(generator, input.device):
-        return input * rrelu_noise(input.detach(), lower, upper, generator)
+        wide = input.to(stat_dtype(input))
+        return (wide * rrelu_noise(wide.detach(), lower, upper, generator)).to(input.dtype)
     slopes = empty_like(input).uniform_(lower, upper, generator=generator)
     return input * where(input > 0, 1, slopes)
 

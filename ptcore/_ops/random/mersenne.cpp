@@ -645,8 +645,15 @@ int pt_mersenne_randperm(pt_call *call) {
         return pt::fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes", (long long)n * 8);
     {
         pt::source s(call);
-        for (int64_t i = 0; i < n; i++) order[i] = i;
-        for (int64_t i = 0; i < n - 1; i++) {
+        /* from here on one word would prefer some places: two, and the shuffle grows from the start */
+        const bool wide = n >= (int64_t)(UINT32_MAX / 20);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t j = wide ? (int64_t)(pt::word64(s) % (uint64_t)(i + 1)) : i;
+            order[i] = i;
+            order[i] = order[j];
+            order[j] = i;
+        }
+        for (int64_t i = 0; i < n - 1 && !wide; i++) {
             const int64_t j = i + (int64_t)(pt::word(s) % (uint64_t)(n - i)), first = order[i];
             order[i] = order[j];
             order[j] = first;
