@@ -645,7 +645,7 @@ int pt_mersenne_randperm(pt_call *call) {
         return pt::fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes", (long long)n * 8);
     {
         pt::source s(call);
-        /* from here on one word would prefer some places: two, and the shuffle grows from the start */
+        /* from here on one word would prefer places: two, and the shuffle grows from the start */
         const bool wide = n >= (int64_t)(UINT32_MAX / 20);
         for (int64_t i = 0; i < n; i++) {
             const int64_t j = wide ? (int64_t)(pt::word64(s) % (uint64_t)(i + 1)) : i;
