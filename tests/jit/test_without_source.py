@@ -113,3 +113,33 @@ def test_command_line_and_standard_input(way, tmp_path):
     assert (told, captures) in ((1, "1"), (0, "1"))     # some releases of Python keep these texts
     if sys.version_info < (3, 13):
         assert told == 1
+
+
+def asserted(x, limit=3):
+    assert x.shape[0] < limit, f"at most {limit}"
+    inner = [k for k in range(2) if x.dim() == 1]
+    assert inner and len(inner) == 2
+    assert isinstance(x, pt.Tensor) and not x.requires_grad or x.is_leaf
+
+    def last(y):
+        assert y.dtype == pt.float32
+        return y + 1
+    return last(x * 2)
+
+
+class Asserting(pt.nn.Module):
+    def forward(self, x):
+        assert pt.is_tensor(x)
+        return x - 1
+
+
+def test_assertions_that_pytest_rewrites_are_captured():
+    assert "@pytest_ar" in asserted.__code__.co_names       # this file's are
+    x = pt.ones(2)
+    compiled = pt.compile(asserted, fullgraph=True)
+    assert compiled(x).tolist() == compiled(x).tolist() == [3.0, 3.0]
+    assert pt.compiler.explain(asserted)(x).graph_count == 1
+    assert pt.compile(Asserting(), fullgraph=True)(x).tolist() == [0.0, 0.0]
+    with pytest.raises(AssertionError, match="at most 3"):
+        pt.compile(asserted)(pt.ones(4))
+    assert pt.jit.script(Asserting())(x).tolist() == [0.0, 0.0]
