@@ -333,7 +333,7 @@ class Compiled(Entry):
             except BaseException as error:  # the program's error or only the tracer's: the eager call shows which
                 if is_not_the_programs(error):
                     capture.undo()
-                    default_generator.set_offset(offset)
+                    default_generator._go_to(offset)
                     set_mode(grad)
                     raise
                 counts["raised"] += 1
