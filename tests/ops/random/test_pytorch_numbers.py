@@ -4,6 +4,8 @@ import io
 import math
 import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -211,6 +213,30 @@ def test_many_normals_in_single_precision(pytorch):
     np.testing.assert_array_equal(pt.empty(1600).normal_(0.5, 3).numpy(), fma(z, np.float32(3), np.float32(0.5)))
     z = blocks(w.unit(1600), cephes_log, cephes_circle)
     np.testing.assert_array_equal(pt.randn(1600, dtype=pt.float16).numpy(), z.astype(np.float16))
+
+
+DRAWS = """
+import hashlib
+import ptcore as pt
+pt.random.use("pytorch")
+pt.manual_seed(2026)
+h = hashlib.sha256()
+for x in (pt.rand(5000), pt.randn(5003), pt.empty(5000).uniform_(-0.3, 1.7), pt.empty(5000).normal_(0.7, 3.3),
+          pt.randperm(500), pt.randint(2**40, (500,)), pt.empty(500).bernoulli_(0.3),
+          pt.bernoulli(pt.arange(500) / 500), pt.randn(500, dtype=pt.bfloat16).float(), pt.empty(50, 60).t().uniform_(),
+          pt.randn(300, dtype=pt.complex64)):
+    h.update(x.contiguous().reshape(-1).view(pt.uint8).numpy().tobytes())
+print(h.hexdigest())
+"""
+
+
+@pytest.mark.outer
+@pytest.mark.parametrize("level", ["base", "v3", "v4"])
+def test_every_processor_draws_the_same(level):
+    """The hash is of PyTorch's draws; a level that the processor or the build lacks is the best that there is."""
+    said = subprocess.run([sys.executable, "-P", "-c", DRAWS], env={**os.environ, "PTCORE_CPU_CAPABILITY": level},
+                          capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "b1976033568839d1ee592a3823ec915b93ed7e78ac4c4248e05470d63afb6e56"
 
 
 def test_memory_order(pytorch):
