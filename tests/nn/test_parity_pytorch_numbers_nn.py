@@ -204,6 +204,28 @@ def test_networks_in_training(name):
     same(lambda lib: NETWORKS[name](lib.nn, image(lib, "float32", 5, 3, 6)), close=1e-5)
 
 
+def test_a_training_run():
+    """Initial weights, the order of the data and dropouts are those of PyTorch, and so are the losses."""
+    need_own_flags(torch)
+
+    def run(lib):
+        data = importlib.import_module(lib.utils.__name__ + ".data")
+        x = lib.randn(96, 10)
+        y = (x[:, 0] * x[:, 1] > 0).long()
+        net = lib.nn.Sequential(lib.nn.Linear(10, 32), lib.nn.ReLU(), lib.nn.Dropout(0.2), lib.nn.Linear(32, 2))
+        optimizer = lib.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+        losses = []
+        for _ in range(3):
+            for a, b in data.DataLoader(data.TensorDataset(x, y), 16, shuffle=True):
+                optimizer.zero_grad()
+                loss = lib.nn.functional.cross_entropy(net(a), b)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss)
+        return losses
+    same(run, close=1e-5)
+
+
 def test_pruning():
     def run(lib):
         prune = importlib.import_module(lib.nn.utils.__name__ + ".prune")

@@ -68,6 +68,13 @@ cdef tuple sizes_of(object size, tuple rest):
     return tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
 
+cdef bint lies_otherwise(object out, int code, tuple sizes, object generator) except -1:
+    """Whether a result of that dtype and these sizes is drawn in the order of ``out``, which is not row-major."""
+    return (isinstance(out, Tensor) and (<Tensor>out).flags & PT_NONCONTIGUOUS and (<Tensor>out).dt == code
+            and not needs_grad(<Tensor>out) and tuple((<Tensor>out).shape) == sizes
+            and as_pytorch(<Tensor>out, generator))
+
+
 cdef list memory_order(Tensor t):
     """The dims, the outermost first."""
     return dims_inside_out(t.shape, t.stride())[0][::-1]
@@ -78,14 +85,21 @@ cdef list undone(list order):
     return sorted(range(len(order)), key=order.__getitem__)
 
 
+cdef object drawn_like(Tensor t, int op, tuple params, object generator):
+    """New values in t's sizes, drawn in the order of its memory."""
+    cdef list order = memory_order(t)
+    sizes = t.shape
+    return call(OP_ONE_BY_ONE if op == OP_NORMAL else op,
+                params + (tuple([sizes[k] for k in order]), t.dtype, t.device, generator), None).permute(undone(order))
+
+
 cdef object drawn(int op, tuple params, object size, tuple rest, object dtype, object where, object generator,
                   const char *name, object out, object layout, object pin_memory, object requires_grad):
     cdef Tensor t
     cdef int code
     dtype = dtype_for(dtype, out, name)
     code = default_float() if dtype is None else as_code(dtype, name, b"dtype")
-    if (isinstance(out, Tensor) and (<Tensor>out).flags & PT_NONCONTIGUOUS and (<Tensor>out).dt == code
-            and tuple((<Tensor>out).shape) == sizes_of(size, rest) and as_pytorch(<Tensor>out, generator)):
+    if lies_otherwise(out, code, sizes_of(size, rest), generator):
         return refill(<Tensor>out, op, params, generator, name)
     if CATEGORY[code] == 3 and (op == OP_UNIFORM or op == OP_NORMAL):
         t = fresh(size, rest, dtype, where, name)
@@ -322,8 +336,13 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         scale = 1.0
         if as_pytorch(like, generator) and not isinstance(std, Tensor):     # the kernel multiplies before it rounds
             scale, std_of = float(std), 1.0
-        z = drawn(OP_NORMAL, (0.0, scale), size, (), like.dtype if dtype is None else dtype, like.device, generator,
-                  b"normal", None, None, False, False)
+        dtype = like.dtype if dtype is None else dtype
+        if CATEGORY[as_code(dtype, b"normal", b"dtype")] == 2 and lies_otherwise(
+                out, as_code(dtype, b"normal", b"dtype"), tuple(size), generator):
+            z = drawn_like(<Tensor>out, OP_NORMAL, (0.0, scale), generator)
+        else:
+            z = drawn(OP_NORMAL, (0.0, scale), size, (), dtype, like.device, generator, b"normal", None, None, False,
+                      False)
         if pt_tls.mode & PT_INTERPOSED:         # in a batch z may be one tensor for all samples and the others not
             z = (z * std_of + mean_of).to(z.dtype)
         else:
@@ -376,6 +395,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if asks_class(input):
         return of_class(bernoulli, input, p, generator=generator, out=out)
     if p is None:
+        if isinstance(input, Tensor) and lies_otherwise(out, (<Tensor>input).dt, tuple(input.shape), generator):
+            return out.bernoulli_(input, generator=generator)
         return call(OP_BERNOULLI, (input, generator), out)
     if out is not None:
         raise TypeError("bernoulli: out is for probabilities in input, p must be None")
@@ -424,11 +445,7 @@ cdef object refilled(Tensor self, int op, tuple params, object generator, const 
     if drawn_into(self, op, params, generator, name):
         return self
     if self.flags & PT_NONCONTIGUOUS and as_pytorch(self, generator):
-        order = memory_order(self)
-        shape = self.shape
-        values = call(OP_ONE_BY_ONE if op == OP_NORMAL else op,
-                      params + (tuple([shape[k] for k in order]), self.dtype, self.device, generator), None)
-        return write_to(self, values.permute(undone(order)))
+        return write_to(self, drawn_like(self, op, params, generator))
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
     return write_to(self, values)
 

@@ -140,7 +140,11 @@ def test_like():
 def test_out():
     same(lambda lib: [lib.rand(5, 6, out=lib.empty(6, 5).t()), lib.randn(5, 6, out=lib.empty(6, 5).t()),
                       lib.rand(40, out=lib.empty(80)[::2]), lib.randint(0, 9, (5, 6), out=lib.empty(6, 5).t()),
-                      lib.randperm(9, out=lib.empty(9, dtype=lib.int32))])
+                      lib.randperm(9, out=lib.empty(9, dtype=lib.int32)),
+                      lib.normal(lib.ones(5, 6), 2.0, out=lib.empty(6, 5).t()),
+                      lib.normal(lib.ones(5, 6), lib.ones(6), out=lib.empty(5, 12)[:, ::2]),
+                      lib.bernoulli(lib.full((5, 6), 0.4), out=lib.empty(6, 5).t()),
+                      lib.normal(0.0, 1.0, (5, 6), out=lib.empty(6, 5).t())])
 
 
 @pytest.mark.parametrize("n", [3, 15, 16, 40])
