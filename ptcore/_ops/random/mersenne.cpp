@@ -19,7 +19,6 @@
 
 #include <cmath>
 #include <mutex>
-#include <new>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -524,12 +523,6 @@ void pt_mersenne_seed(pt_mersenne *m, uint64_t seed) {
     m->next = 0;
     m->has_normal = m->has_short_normal = 0;
     m->normal = m->short_normal = 0;
-}
-
-uint64_t pt_mersenne_word64(pt_mersenne *m) {
-    std::lock_guard<std::mutex> held(pt::lock);
-    const uint64_t high = pt::word_of(m);
-    return high << 32 | pt::word_of(m);
 }
 
 }

@@ -26,7 +26,6 @@ typedef struct pt_mersenne {
 pt_mersenne *pt_mersenne_new(uint64_t seed);        /* NULL: no memory */
 void pt_mersenne_free(pt_mersenne *m);
 void pt_mersenne_seed(pt_mersenne *m, uint64_t seed);
-uint64_t pt_mersenne_word64(pt_mersenne *m);
 
 /* The bytes of PyTorch's get_state. Loading gives 0, with nothing done, for no twister's state. */
 void pt_mersenne_store(const pt_mersenne *m, char *state);
