@@ -373,6 +373,7 @@ CONTEXTS = {
     "backends.nnpack.flags": Entry(NOWHERE, notices_writes, lambda T: submodule(T, "backends.nnpack").flags(False)),
     "jit.optimized_execution": Entry(THREAD, is_optimized, lambda T: T.jit.optimized_execution(False)),
     "compiler.set_stance": Entry(PROCESS, stance, lambda T: submodule(T, "compiler").set_stance("force_eager")),
+    "random.use": Entry(PROCESS, lambda T: T.default_generator.kind, lambda T: T.random.use("pytorch"), is_own=True),
     "cpu.StreamContext": Entry(PROCESS, lambda T: id(T.cpu.current_stream()) in STREAMS,
                                lambda T: T.cpu.StreamContext(stream_of(T))),
     "serialization.safe_globals": Entry(

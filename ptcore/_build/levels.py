@@ -14,12 +14,15 @@ GROUPS = {
     "small": ("running", "svd", "lapack", "decompose", "ctc"),
     # Normals must not depend on the ISA level, nor what is fused on being fused: without contraction.
     "exact": ("random", "chain"),
+    # PyTorch's numbers: one word after another, the same on every machine.
+    "exact_base": ("mersenne",),
     # A product and a difference in one rounding would leave a pivot of a singular matrix that is not 0.
     "exact_narrow": ("elimination",),
     # No kernels of ops, but what all of them call: compiled once.
     "common": ("elementwise", "stored", "parallel", "blas", "optimizers", "plan", "fuse", "rows", "take"),
 }
-HIGHEST = {"narrow": "v3", "exact_narrow": "v3", "base": "base", "modest": "base", "small": "base"}     # else the last level
+HIGHEST = {"narrow": "v3", "exact_narrow": "v3", "base": "base", "modest": "base", "small": "base",
+           "exact_base": "base"}     # else the last level
 
 # Functions of the scalar header that call one function of doubles for each element gain nothing from lanes: loops of
 # formulas with one of them are compiled at the base level alone.

@@ -128,10 +128,10 @@ class Batcher(Batching):
 
     def one_by_one(self, own, args, same=False):
         generator = args[-1] if hasattr(args[-1], "get_offset") else default_generator
-        start, results = generator.get_offset(), []
+        start, results = generator._position(), []
         for k in range(self.size):
             if same:
-                generator.set_offset(start)
+                generator._go_to(start)
             results.append(run(own.name, tuple([x.tensor[k] if isinstance(x, Batched) else x for x in args])))
         if isinstance(results[0], tuple):
             return tuple([Batched(stack(list(parts)), self) for parts in zip(*results)])

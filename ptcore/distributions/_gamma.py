@@ -15,7 +15,9 @@ the integrand falls at least exponentially; with :math:`u = e^s` the trapezoidal
 scales.
 """
 import ptcore as pt
+from ptcore._ops.functions import random_gamma
 from ptcore._ops.history import has_values
+from ptcore._random import draws_as_pytorch
 from ptcore.autograd.function import Function, once_differentiable
 
 _STEP = 0.3             # step of the rule in s, for errors of about 1e-7
@@ -29,6 +31,8 @@ def _log_gamma_draws(concentration):
     a = concentration.detach().to(pt.float64)
     if not has_values(a):               # meta
         return a
+    if draws_as_pytorch(None, a.device):
+        return random_gamma(a, None).log()
     small = a < 1
     boosted = bool(small.any())
     d = (pt.where(small, a + 1, a) if boosted else a).reshape(-1) - 1 / 3

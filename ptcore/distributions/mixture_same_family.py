@@ -102,8 +102,8 @@ class MixtureSameFamily(Distribution):
     def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             dim = len(sample_shape) + len(self._batch_shape)
-            drawn = self._component_distribution.sample(sample_shape)
             which = self._mixture_distribution.sample(sample_shape)
+            drawn = self._component_distribution.sample(sample_shape)
             which = which.reshape(*which.shape, *[1] * (1 + self._event_ndims))
             which = which.expand(*drawn.shape[:dim], 1, *self._event_shape)
             return drawn.gather(dim, which).squeeze(dim)

@@ -2,6 +2,7 @@
 import math
 
 import ptcore as pt
+from ptcore._random import draws_as_pytorch
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.utils import EMPTY, broadcast_all, lazy_property
@@ -64,6 +65,8 @@ class VonMises(Distribution):
             k = self.concentration.to(pt.float64).expand(shape).reshape(-1)
             r = self._proposal_r.expand(shape).reshape(-1)
             angles, left = pt.empty_like(k), pt.arange(k.numel(), device=k.device)
+            # PyTorch draws all angles again until each was taken at least once
+            done = pt.zeros_like(k, dtype=pt.bool) if draws_as_pytorch(None, k.device) else None
             while left.numel():
                 u1, u2, u3 = pt.rand(3, left.numel(), dtype=k.dtype, device=k.device)
                 z = (math.pi * u1).cos()
@@ -71,7 +74,10 @@ class VonMises(Distribution):
                 c = k * (r - f)
                 taken = (c * (2 - c) > u2) | ((c / u2).log() + 1 - c >= 0) | (c != c)
                 angles[left[taken]] = ((u3 - 0.5).sign() * f.acos())[taken]
-                left, k, r = left[~taken], k[~taken], r[~taken]
+                if done is None:
+                    left, k, r = left[~taken], k[~taken], r[~taken]
+                elif bool((done := done | taken).all()):
+                    break
             turned = angles.reshape(shape) + math.pi + self.loc.to(pt.float64)
             return (turned % (2 * math.pi) - math.pi).to(self.loc.dtype)
 

@@ -174,7 +174,7 @@ class Joint:
 
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""
-        state = default_generator.get_state() if self.has_random else None
+        state = default_generator._position() if self.has_random else None
         if self.pair is not None and self.pair.fits(tensors):
             outs = self.pair.run(tensors, state)
         else:
@@ -205,16 +205,16 @@ class Joint:
         written = self.first.program.written
         if written:
             args = [x.clone() if k in written else x for k, x in enumerate(args)]
-        now = default_generator.get_state() if self.has_random else None
+        now = default_generator._position() if self.has_random else None
         if now is not None:
-            default_generator.set_state(state)
+            default_generator._go_to(state)
         is_recorded = is_grad_enabled()
         try:
             with enable_grad():
                 leaves, _ = flatten(program.run(*program.places(self.args, args)))
         finally:
             if now is not None:
-                default_generator.set_state(now)
+                default_generator._go_to(now)
         outs = [x for x in leaves if isinstance(x, Tensor)]
         reached = [(outs[k], g) for k, g in zip(self.graded, tangents) if g is not None]
         return grad([x for x, _ in reached], [x for x, need in zip(args, self.needs) if need], [g for _, g in reached],

@@ -248,13 +248,13 @@ class Planned:
         """Makes a plan, and gives its first results."""
         plan, nested = self._recorded_dry(args, tensors)
         if plan is not None:
-            offset = default_generator.get_offset()
+            offset = default_generator._position()
             try:
                 result = nested(plan(tensors))
             except Exception:           # the run node by node raises it again
                 if self.program.writes_outside:
                     raise
-                default_generator.set_offset(offset)
+                default_generator._go_to(offset)
             else:
                 self._add(plan, [], nested, args, tensors, numbers)
                 return result
@@ -262,7 +262,7 @@ class Planned:
 
     def _recorded_dry(self, args, tensors):
         """A plan made without values, or None where a step reads a value."""
-        plan, offset = Plan(), default_generator.get_offset()
+        plan, offset = Plan(), default_generator._position()
 
         def after(*_):
             if plan.spoilt is not None:
@@ -275,7 +275,7 @@ class Planned:
             return None, None
         finally:
             plan.stop()
-            default_generator.set_offset(offset)
+            default_generator._go_to(offset)
         return plan, nested
 
     def _add(self, plan, others, nested, args, tensors, numbers):

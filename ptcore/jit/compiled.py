@@ -212,7 +212,7 @@ class Compiled(Entry):
                 set_mode(segment.entry_grad)
             if segment.asks is not None or segment.watched:
                 if path is None:
-                    path, copies, offset = [], [], default_generator.get_offset()
+                    path, copies, offset = [], [], default_generator._position()
                 if not segment.effects:         # a segment with effects is not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
             try:
@@ -254,7 +254,7 @@ class Compiled(Entry):
         """Takes back what segments have done, of which ``first`` is the first."""
         for x, copy in reversed(copies):
             x.data.copy_(copy)
-        default_generator.set_offset(offset)
+        default_generator._go_to(offset)
         set_mode(first.start_grad)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
@@ -322,7 +322,7 @@ class Compiled(Entry):
                     self.is_warned = True
                 return self.eagerly(args, kwargs)       # captured variants stay in use
             self.learn(variants, flat)
-        grad, offset = is_grad_enabled(), default_generator.get_offset()
+        grad, offset = is_grad_enabled(), default_generator._position()
         for symbols in (True, False):       # a capture that fails with symbols is tried without
             capture = self.capture(flat, kwargs, symbols=symbols)
             failed = raised = None
@@ -333,7 +333,7 @@ class Compiled(Entry):
             except BaseException as error:  # the program's error or only the tracer's: the eager call shows which
                 if is_not_the_programs(error):
                     capture.undo()
-                    default_generator.set_offset(offset)
+                    default_generator._go_to(offset)
                     set_mode(grad)
                     raise
                 counts["raised"] += 1
@@ -342,7 +342,7 @@ class Compiled(Entry):
                 self.store(capture, args, kwargs)
                 return result
             capture.undo()
-            default_generator.set_offset(offset)
+            default_generator._go_to(offset)
             set_mode(grad)
             if not capture.symbolic:
                 break

@@ -9,6 +9,7 @@ import math
 import ptcore
 from ptcore._lazy import library
 from ptcore._ops.checked import need_tensors, real
+from ptcore._random import draws_as_pytorch
 
 __all__ = [
     "calculate_gain",
@@ -167,12 +168,45 @@ def eye_(tensor):
     return tensor
 
 
+def _as_pytorch(tensor, generator):
+    """Whether the values are PyTorch's random numbers: see :func:`ptcore.random.use`."""
+    return draws_as_pytorch(generator, tensor.device)
+
+
+def _trunc_normal_as_pytorch(tensor, mean, std, a, b, generator):
+    """Normals drawn again as a whole until all are between the bounds; uniforms where few normals would be."""
+    share = (math.erf((b - mean) / std / math.sqrt(2.0)) - math.erf((a - mean) / std / math.sqrt(2.0))) / 2
+    with ptcore.no_grad():
+        if share > 0.3:
+            low, high = (ptcore.tensor(x, dtype=tensor.dtype, device="cpu").item() for x in (a, b))
+            result = tensor.normal_(mean, std, generator=generator)
+            while bool((outside := (result < low) | (result > high)).any()):
+                again = ptcore.empty_like(result).normal_(mean, std, generator=generator)
+                result = ptcore.where(outside, again, result)
+        else:
+            peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+
+            def is_refused(values):
+                """Where the logarithm of a uniform number is above that of the density, of which 1 is the largest."""
+                density = values.clone().sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+                return ptcore.empty_like(tensor).uniform_(generator=generator).log_() > density
+
+            result = tensor.uniform_(a, b, generator=generator)
+            pending = is_refused(result)
+            while bool(pending.any()):
+                values = ptcore.empty_like(tensor).uniform_(a, b, generator=generator)
+                result = ptcore.where(pending, values, result)
+                pending = ptcore.where(pending, is_refused(values), pending)
+        return tensor if result is tensor else tensor.copy_(result)
+
+
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Fill with values of the normal distribution truncated to ``[a, b]``.
 
     Notes
     -----
-    By inversion: ``x = mean + std * Phi^-1(u)`` with `u` uniform in
+    PyTorch's random numbers (:func:`ptcore.random.use`) are drawn by its rejection method. Otherwise by inversion:
+    ``x = mean + std * Phi^-1(u)`` with `u` uniform in
     ``[Phi((a - mean) / std), Phi((b - mean) / std)]``.
 
     Examples
@@ -197,6 +231,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             stacklevel=2,
         )
 
+    if _as_pytorch(tensor, generator):
+        return _trunc_normal_as_pytorch(tensor, mean, std, a, b, generator)
     ndtr, ndtri = library("scipy.special").ndtr, library("scipy.special").ndtri
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
@@ -344,8 +380,9 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
 
     with ptcore.no_grad():
         rows = tensor.shape[0]
-        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=ptcore.float64, device="cpu")
-        matrix = normal.normal_(0, 1, generator=generator).numpy()
+        dtype = tensor.dtype if _as_pytorch(tensor, generator) else ptcore.float64
+        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=dtype, device="cpu")
+        matrix = normal.normal_(0, 1, generator=generator).double().numpy()
         wide = matrix.shape[0] < matrix.shape[1]
         q, r = np.linalg.qr(matrix.T if wide else matrix)
         q *= gain * np.copysign(1.0, np.diagonal(r))
@@ -374,8 +411,10 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     zeros = math.ceil(sparsity * rows)
     with ptcore.no_grad():
         tensor.normal_(0, std, generator=generator)
+        # as in PyTorch, its random numbers choose the zeros by the default generator
+        chooses = None if _as_pytorch(tensor, generator) else generator
         for j in range(0 if tensor.is_meta else cols):
-            order = ptcore.randperm(rows, generator=generator, device="cpu")
+            order = ptcore.randperm(rows, generator=chooses, device="cpu")
             tensor[order[:zeros].to(tensor.device), j] = 0
     return tensor
 

@@ -9,7 +9,8 @@ from ptcore._lazy import library
 
 
 def get_states():
-    """{"seed", "devices": {name: [seed, offset]}} with "python" and "numpy" where these are loaded."""
+    """{"seed", "devices": {name: position}} with "python" and "numpy" where these are loaded. A position is
+    [seed, offset], or ["pytorch", the state's bytes as a text] of the kind "pytorch"."""
     return describe(snapshot())
 
 
@@ -23,7 +24,8 @@ def snapshot():
 def describe(states):
     """A snapshot in the form of ``get_states``."""
     (seed, known), python, numpy = states
-    found = {"seed": seed, "devices": {str(g.device): list(pair) for g, pair in known.items()}}
+    found = {"seed": seed, "devices": {str(g.device): _random.as_plain(position)
+                                      for g, position in known.items()}}
     if python is not None:
         found["python"] = python
     if numpy is not None:
@@ -35,10 +37,11 @@ def set_states(states):
     """Restores the result of ``get_states()``. The state of a device that this machine lacks is left out; a device
     without a state begins at the start of the seed."""
     known = {}
-    for name, pair in states["devices"].items():
+    for name, position in states["devices"].items():
         place = device(name)
         try:
-            known[_random.default_generator_of(column_of(place.type), place.index or 0)] = tuple(pair)
+            known[_random.default_generator_of(column_of(place.type), place.index or 0)] = _random.from_plain(
+                position)
         except RuntimeError:            # this machine lacks the device
             pass
     _random.set_states((states["seed"], known))

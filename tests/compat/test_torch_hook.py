@@ -449,6 +449,34 @@ def test_what_more_packages_ask(tmp_path):
     """)
 
 
+def test_random_numbers_are_pytorch_s(tmp_path):
+    """Values of PyTorch 2.13; without the hook the numbers are ptcore's again."""
+    run(tmp_path, """
+        import torch
+        torch.manual_seed(0)
+        assert torch.rand(3).tolist() == [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]
+        assert torch.get_rng_state().shape == (5056,) and torch.default_generator.kind == "pytorch"
+        assert torch.initial_seed() == 0 and torch.Generator().initial_seed() == 67280421310721
+        torch.manual_seed(0)
+        weight = torch.nn.Linear(3, 1).weight
+        assert weight.tolist() == [[-0.004322517663240433, 0.3097158372402191, -0.4751853346824646]]
+        state = torch.random.get_rng_state()
+        first = torch.randn(20)
+        torch.random.set_rng_state(state)
+        assert torch.equal(torch.randn(20), first)
+
+        import ptcore
+        from ptcore.compat.torch import install, uninstall
+        uninstall()
+        assert ptcore.default_generator.kind == "ptcore"
+        install()
+        assert ptcore.default_generator.kind == "pytorch"
+        ptcore.random.use("ptcore")
+        install()                       # a second call changes nothing
+        assert ptcore.default_generator.kind == "ptcore"
+    """)
+
+
 def test_safetensors(tmp_path):
     """Its own reader and writer, which ask for storages of files."""
     run(tmp_path, """

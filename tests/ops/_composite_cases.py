@@ -81,6 +81,7 @@ SELECTION = {
     "index_put": [[F(4, 3), [I([2, 0])], F(2, 3)], [F(4, 3), [I([2, 0]), I([1, 1])], F(2), True]], "nonzero_static": [[F(2, 3), 4], [F(2, 3), 8, 5], [F(), 0]],
     "fill": [[F(2, 3), 2], [F(), 1], [F(0, 2), 3]],
     "searchsorted": [], "bucketize": [], "places_among": [],       # of sorted data: test_order.py
+    "random_places": [],                                            # of random shares: test_pytorch_numbers.py
     "renorm": [[F(3, 4), 2, 0, 1.5], [F(3, 4), 1, 1, 2.0], [F(2, 3, 2), 3, -1, 100.0]],
     "embedding": [[F(4, 3), I([[0, 3], [3, 1]])], [F(4, 3), I(2)], [F(4, 3), I([])]],
     "embedding_function": [[I([[0, 3], [3, 1]]), F(4, 3)]],

@@ -195,6 +195,14 @@ def _places_among(sorted_sequence, x, right):
     return result
 
 
+def _random_places(weights, shares, single):
+    """The first running sum, as a share of all, that is not below; the last is 1."""
+    dtype = np.float32 if single else np.float64
+    weights, shares = np.atleast_2d(weights, shares)
+    rows = [np.cumsum(w, dtype=dtype) / np.sum(w, dtype=dtype) for w in weights.astype(dtype)]
+    return np.stack([np.searchsorted(r[:-1].astype(np.float64), u) for r, u in zip(rows, shares)])
+
+
 def _renorm(x, p, dim, maxnorm):
     axes = tuple(d for d in range(x.ndim) if d != dim % x.ndim)
     norms = np.sum(np.abs(x)**p, axis=axes, keepdims=True)**(1 / p)

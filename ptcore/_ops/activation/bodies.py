@@ -14,11 +14,14 @@ from ptcore._ops.functions import (
     leaky_relu,
     prelu_of,
     reshape,
+    rrelu_noise,
     softshrink_of,
     softsign_of,
     split_by_sizes,
     where,
 )
+from ptcore._ops.table.shapes import stat_dtype
+from ptcore._random import draws_as_pytorch
 
 
 # -- activations --------------------------------------------------------------------------------
@@ -79,6 +82,9 @@ def rrelu(input, lower, upper, training, generator):
         raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
+    if draws_as_pytorch(generator, input.device):
+        wide = input.to(stat_dtype(input))
+        return (wide * rrelu_noise(wide.detach(), lower, upper, generator)).to(input.dtype)
     slopes = empty_like(input).uniform_(lower, upper, generator=generator)
     return input * where(input > 0, 1, slopes)
 

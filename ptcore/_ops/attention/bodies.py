@@ -2,12 +2,15 @@
 from math import sqrt
 
 from ptcore import _precision
+from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import checked
+from ptcore._ops import checked, decompositions
+from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randint
 from ptcore._ops.functions import attention_stats as attention_of
-from ptcore._ops.functions import expand, reshape, unsqueeze
+from ptcore._ops.functions import expand, random_bernoulli_number, reshape, unsqueeze
 from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._random import draws_as_pytorch
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"
@@ -45,6 +48,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_cau
     heads = batch[-1:] if not enable_gqa else key.shape[-3:-2]
     query = _four(_spread(query, batch))
     key, value = (_four(_spread(t, (*batch[:-1], *heads))) for t in (key, value))
+    if dropout_p and draws_as_pytorch(None, query.device):
+        shape = (*query.shape[:3], key.shape[2])
+        state = (random_bernoulli_number(1 - dropout_p, shape, as_dtype("bool"), query.device, None) if dropout_p < 1
+                 else zeros(shape, dtype="bool", device=query.device))
+        by_ops = decompositions.function("attention_stats")
+        out = by_ops(query, key, value, mask, keep, state, is_causal, scale, dropout_p)[0]
+        return out if len(batch) == 2 else reshape(out, (*batch, *out.shape[2:]))
     if dropout_p:
         state = randint(2**63 - 1, (2,), device=query.device)
     out = attention_of(query, key, value, mask, keep, state, is_causal, scale, dropout_p)[0]

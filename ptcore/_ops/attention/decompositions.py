@@ -42,7 +42,9 @@ def _softmax(scores):
 
 
 def _dropped(state, dropout_p, shape, dtype):
-    return keep_mask(state, dropout_p, shape).to(dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
+    """The factors of the weights; ``state`` may be the mask itself."""
+    kept = state if state.dtype.kind == "b" else keep_mask(state, dropout_p, shape)
+    return kept.to(dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
 
 
 def attention_stats(query, key, value, mask, keep, state, is_causal, scale, dropout_p):

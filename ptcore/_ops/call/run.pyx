@@ -409,6 +409,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
             return copy_into(<Tensor>results[0], <Tensor>c.lead)
         raise NotImplementedError(f"{c.o.name.decode()}: there is no kernel for float8 and complex32 on "
                                   f"{device_of(c.column, c.number)}")
+    k.stream = NULL
     if c.o.random and not c.nin:            # Python code that runs here can change no tensor of the call
         take_numbers(c, results, &k)
     elif c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
@@ -430,7 +431,6 @@ cdef int launch(Call *c, PyObject **results) except -1:
     (<const pt_view **>&k.inputs)[0] = c.inputs
     k.out = outs
     (<const pt_param **>&k.params)[0] = c.params
-    k.stream = NULL
     if c.column != DEVICE_CPU and BACKENDS[c.column] != NULL and BACKENDS[c.column].stream != NULL:
         k.stream = BACKENDS[c.column].stream(outs[0].device_index)
     k.error[0] = 0
@@ -640,7 +640,7 @@ cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1
 cdef int take_numbers(Call *c, PyObject **results, pt_call *k) except -1:
     """The call's part of the stream of random numbers. The generator is the last argument."""
     return next_random(<object>c.args[c.n - 1], c.column, (<Tensor>results[0]).storage.device_index, &k.seed,
-                       &k.offset)
+                       &k.offset, &k.stream)
 
 
 cdef tuple plain_args(Call *c):

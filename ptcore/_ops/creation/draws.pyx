@@ -2,13 +2,20 @@
 
 A fill writes to a tensor's own memory, without a temporary, if that memory is one plain run. It uses the kernel of
 the row that makes a new tensor, so that both give the same numbers.
+
+With a generator of PyTorch's kind, elements are drawn in the order of memory, and what is composed of other draws
+otherwise has a row of its own.
 """
 from cpython.object cimport PyObject
 from libc.math cimport log1p, sqrt
+from libc.stdint cimport INT64_MIN
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
+from ptcore._device cimport as_device, device as Device
 from ptcore._dtype import finfo, iinfo
+from ptcore._random cimport is_pytorch
+from ptcore._shape import dims_inside_out
 from ptcore._shape cimport read_index
 from ptcore._tensor cimport *
 from ptcore._ops.creation.creation cimport asks_class, created, dtype_for, fresh, made
@@ -26,6 +33,7 @@ from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops.results import NOT_GIVEN
 from ptcore._ops.creation.creation import empty_like, full
 from ptcore._ops.history import ValueCheck
+from ptcore._memory_format import contiguous_format
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
 
@@ -35,8 +43,54 @@ cdef int OP_EXPONENTIAL = op_id("random_exponential")
 cdef int OP_INTEGERS = op_id("random_integers")
 cdef int OP_RANDPERM = op_id("randperm_values")
 cdef int OP_BERNOULLI = op_id("bernoulli_of")
+cdef int OP_ONE_BY_ONE = op_id("random_one_by_one")
+cdef int OP_LOG_NORMAL = op_id("random_log_normal")
+cdef int OP_CAUCHY = op_id("random_cauchy")
+cdef int OP_GEOMETRIC = op_id("random_geometric")
+cdef int OP_WHOLE = op_id("random_whole")
+cdef int OP_BERNOULLI_NUMBER = op_id("random_bernoulli_number")
 cdef int OP_VIEW_AS_REAL = op_id("view_as_real")
 cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
+
+
+cdef bint as_pytorch(Tensor t, object generator) except -1:
+    """Whether the tensor is filled by PyTorch's ways."""
+    if not is_pytorch(generator, DEVICE_CPU):
+        return False
+    if t.flags & PT_INTERPOSED:         # the tensor behind a stand-in may be one of meta
+        return (<Device>t.device).column == DEVICE_CPU
+    return not t.flags & PT_NON_CPU
+
+
+cdef tuple sizes_of(object size, tuple rest):
+    if rest:
+        return size, *rest
+    return tuple(size) if isinstance(size, (tuple, list)) else (size,)
+
+
+cdef bint lies_otherwise(object out, int code, tuple sizes, object generator) except -1:
+    """Whether a result of that dtype and these sizes is drawn in the order of ``out``, which is not row-major."""
+    return (isinstance(out, Tensor) and (<Tensor>out).flags & PT_NONCONTIGUOUS and (<Tensor>out).dt == code
+            and not needs_grad(<Tensor>out) and tuple((<Tensor>out).shape) == sizes
+            and as_pytorch(<Tensor>out, generator))
+
+
+cdef list memory_order(Tensor t):
+    """The dims, the outermost first."""
+    return dims_inside_out(t.shape, t.stride())[0][::-1]
+
+
+cdef list undone(list order):
+    """The permutation that undoes another one."""
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+cdef object drawn_like(Tensor t, int op, tuple params, object generator):
+    """New values in t's sizes, drawn in the order of its memory."""
+    cdef list order = memory_order(t)
+    sizes = t.shape
+    return call(OP_ONE_BY_ONE if op == OP_NORMAL else op,
+                params + (tuple([sizes[k] for k in order]), t.dtype, t.device, generator), None).permute(undone(order))
 
 
 cdef object drawn(int op, tuple params, object size, tuple rest, object dtype, object where, object generator,
@@ -45,6 +99,8 @@ cdef object drawn(int op, tuple params, object size, tuple rest, object dtype, o
     cdef int code
     dtype = dtype_for(dtype, out, name)
     code = default_float() if dtype is None else as_code(dtype, name, b"dtype")
+    if lies_otherwise(out, code, sizes_of(size, rest), generator):
+        return refill(<Tensor>out, op, params, generator, name)
     if CATEGORY[code] == 3 and (op == OP_UNIFORM or op == OP_NORMAL):
         t = fresh(size, rest, dtype, where, name)
         refill(t, op, params, generator, name)
@@ -167,10 +223,22 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
                  requires_grad)
 
 
+cdef bint is_drawn_on_cpu(Tensor input, object where, object generator) except -1:
+    """Whether a tensor like input, on that device if one is given, is filled by PyTorch's ways."""
+    if where is None:
+        return as_pytorch(input, generator)
+    return is_pytorch(generator, as_device(where, b"rand_like").column)
+
+
 cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,
                   object layout, object pin_memory, object memory_format, object requires_grad):
     if not isinstance(input, Tensor):
         raise TypeError(f"{name.decode()}: input must be a Tensor, got {type(input).__name__}")
+    if (memory_format is not None or (<Tensor>input).flags & PT_NONCONTIGUOUS) and is_drawn_on_cpu(
+            <Tensor>input, where, generator):
+        t = empty_like(input, dtype=dtype, layout=layout, device=where, pin_memory=pin_memory,
+                       memory_format=memory_format)
+        return refill(<Tensor>t, op, (0.0, 1.0), generator, name).requires_grad_(requires_grad)
     if memory_format is not None:
         from ptcore._memory_format import checked, contiguous
         memory_format = checked(name.decode(), memory_format)
@@ -210,6 +278,10 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=No
         return of_class(randint_like, input, low, high, dtype=dtype, device=device, generator=generator)
     if high is None:
         low, high = 0, low
+    if input.flags & PT_NONCONTIGUOUS and is_drawn_on_cpu(input, device, generator):
+        r = empty_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                       memory_format=memory_format)
+        return random_(<Tensor>r, low, high, generator=generator).requires_grad_(requires_grad)
     r = randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device,
                 generator=generator)
     return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
@@ -260,8 +332,17 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if size is None:
             size = broadcast_shapes("normal", *[tuple(t.shape) for t in (mean, std) if isinstance(t, Tensor)])
         dtype = dtype_for(dtype, out, b"normal")
-        z = randn(size, generator=generator, dtype=like.dtype if dtype is None else dtype, device=like.device)
         std_of, mean_of = [t.detach() if isinstance(t, Tensor) else t for t in (std, mean)]
+        scale = 1.0
+        if as_pytorch(like, generator) and not isinstance(std, Tensor):     # the kernel multiplies before it rounds
+            scale, std_of = float(std), 1.0
+        dtype = like.dtype if dtype is None else dtype
+        if CATEGORY[as_code(dtype, b"normal", b"dtype")] == 2 and lies_otherwise(
+                out, as_code(dtype, b"normal", b"dtype"), tuple(size), generator):
+            z = drawn_like(<Tensor>out, OP_NORMAL, (0.0, scale), generator)
+        else:
+            z = drawn(OP_NORMAL, (0.0, scale), size, (), dtype, like.device, generator, b"normal", None, None, False,
+                      False)
         if pt_tls.mode & PT_INTERPOSED:         # in a batch z may be one tensor for all samples and the others not
             z = (z * std_of + mean_of).to(z.dtype)
         else:
@@ -314,10 +395,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if asks_class(input):
         return of_class(bernoulli, input, p, generator=generator, out=out)
     if p is None:
+        if isinstance(input, Tensor) and lies_otherwise(out, (<Tensor>input).dt, tuple(input.shape), generator):
+            return out.bernoulli_(input, generator=generator)
         return call(OP_BERNOULLI, (input, generator), out)
     if out is not None:
         raise TypeError("bernoulli: out is for probabilities in input, p must be None")
-    return empty_like(input).bernoulli_(p, generator=generator)
+    return empty_like(input, memory_format=contiguous_format).bernoulli_(p, generator=generator)
 
 
 # -- in-place fills, as methods ------------------------------------------------------------------
@@ -353,9 +436,16 @@ cdef object refill(Tensor self, int op, tuple params, object generator, const ch
         return refill_parts(self, op, params, generator, name)
     if op != OP_INTEGERS and CATEGORY[self.dt] != 2:
         raise DTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(self.dt).name}")
+    return refilled(self, op, params, generator, name)
+
+
+cdef object refilled(Tensor self, int op, tuple params, object generator, const char *name):
+    """Writes the values of any row of draws into self."""
     check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
     if drawn_into(self, op, params, generator, name):
         return self
+    if self.flags & PT_NONCONTIGUOUS and as_pytorch(self, generator):
+        return write_to(self, drawn_like(self, op, params, generator))
     values = call(op, params + (tuple(self.shape), self.dtype, self.device, generator), None)
     return write_to(self, values)
 
@@ -364,9 +454,13 @@ cdef object refill_parts(Tensor self, int op, tuple params, object generator, co
     """Writes freshly drawn parts into a complex tensor, for each element the real one first. Both parts of a normal
     number together have the requested variance."""
     cdef int dt = REAL_OF[self.dt]
+    cdef bint as_torch = as_pytorch(self, generator)
     if op == OP_NORMAL:
-        params = params[0], params[1] * sqrt(0.5)
+        params = params[0], params[1] / sqrt(2.0) if as_torch else params[1] * sqrt(0.5)
     check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
+    if as_torch and self.flags & PT_NONCONTIGUOUS:
+        refilled(<Tensor>view_as_real(OP_VIEW_AS_REAL, self), op, params, generator, name)
+        return self
     if (not (self.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) and not needs_grad(self)
             and drawn_into(<Tensor>view_as_real(OP_VIEW_AS_REAL, self), op, params, generator, name)):
         return self
@@ -437,6 +531,8 @@ def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, genera
     want_floats(self, b"cauchy_")
     if sigma <= 0:
         raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
+    if as_pytorch(self, generator):
+        return refilled(self, OP_CAUCHY, (median, sigma), generator, b"cauchy_")
     if is_wide(self) and drawn_into(self, OP_UNIFORM, (0.0, 1.0), generator, b"cauchy_"):
         self.sub_(0.5).mul_(3.141592653589793).tan_()
         if sigma != 1:
@@ -451,6 +547,8 @@ def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, genera
     want_floats(self, b"log_normal_")
     if std <= 0:
         raise RuntimeError(f"log_normal_: std must be positive, got {std}")
+    if as_pytorch(self, generator):
+        return refilled(self, OP_LOG_NORMAL, (mean, std), generator, b"log_normal_")
     if is_wide(self) and drawn_into(self, OP_NORMAL, (mean, std), generator, b"log_normal_"):
         return self.exp_()
     return transformed(self, float_draws(self, OP_NORMAL, (mean, std), generator, b"log_normal_").exp())
@@ -460,6 +558,8 @@ def geometric_(Tensor self not None, double p, *, generator=None):
     """Fills with numbers of trials up to the first success of probability p."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_: p must be in (0, 1), got {p}")
+    if as_pytorch(self, generator) and CATEGORY[self.dt] != 3:
+        return refilled(self, OP_GEOMETRIC, (p,), generator, b"geometric_")
     if is_wide(self) and drawn_into(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_"):
         return self.div_(-log1p(-p)).ceil_().clamp_min_(1)
     waits = float_draws(self, OP_EXPONENTIAL, (1.0,), generator, b"geometric_")
@@ -481,11 +581,17 @@ def random_(Tensor self not None, from_=None, to=NOT_GIVEN, *, generator=None, *
     if from_ is not None and to is NOT_GIVEN and not named:
         from_, to = None, from_
     low = 0 if from_ is None else read_index(from_, b"random_", b"from")
-    if to is None or to is NOT_GIVEN:
+    open_end = to is None or to is NOT_GIVEN
+    if open_end:
         high = largest_of(self.dt) + 1
     else:
         high = read_index(to, b"random_", b"to")
     check_range(self.dt, low, high, b"random_", "from", "to")
+    if open_end and as_pytorch(self, generator):
+        if from_ is None:
+            return refilled(self, OP_WHOLE, (), generator, b"random_")
+        if self.dt == PT_INT64:
+            high = INT64_MIN            # the kernel takes it for 2^63
     return refill(self, OP_INTEGERS, (low, high), generator, b"random_")
 
 
@@ -498,7 +604,13 @@ cdef object largest_of(int dt):
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
-    with_p = p if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
+    if as_pytorch(self, generator):
+        if not isinstance(p, Tensor):
+            return refilled(self, OP_BERNOULLI_NUMBER, (float(p),), generator, b"bernoulli_")
+        order = memory_order(self)
+        values = call(OP_BERNOULLI, (p.expand(self.shape).permute(order), generator), None)
+        return write_to(self, values.permute(undone(order)))
+    with_p = p.expand(self.shape) if isinstance(p, Tensor) else full(self.shape, float(p), device=self.device)
     values = call(OP_BERNOULLI, (with_p, generator), None)
     write_to(self, values)
     return self

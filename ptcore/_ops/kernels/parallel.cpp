@@ -92,7 +92,8 @@ Pool *get_pool() {
     return p;
 }
 
-/* The thread's rounding mode and treatment of denormal numbers. Workers take them from the caller, so that results do
+/* The thread's rounding mode and treatment of denormal numbers. Workers take them from the caller, so
+ * that results do
  * not depend on the number of threads. */
 #if defined(__x86_64__) || defined(_M_X64)
 typedef unsigned int float_control;
@@ -298,7 +299,8 @@ extern "C" void pt_set_num_threads(int n) {
     thread_count = n < 1 ? 1 : n > MAX_THREADS ? (int)MAX_THREADS : n;
 }
 
-/* Whether this thread now treats denormal numbers as zero, or no longer does; 0 where the processor cannot. */
+/* Whether this thread now treats denormal numbers as zero, or no longer does; 0 where the
+ * processor cannot. */
 extern "C" int pt_set_flush_denormal(int on) {
     if (FLUSH) set_control(on ? get_control() | FLUSH : get_control() & ~FLUSH);
     return FLUSH != 0;

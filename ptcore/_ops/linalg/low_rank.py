@@ -12,6 +12,7 @@ from ptcore._ops.functions import (
     matmul,
     stack,
 )
+from ptcore._random import draws_as_pytorch
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
@@ -117,7 +118,8 @@ def svd_lowrank(A, q, niter, M):
     turned = m < n
     if turned:
         A = A.mH
-    Q = linalg_qr(A @ randn(*A.shape[:-2], A.shape[-1], q, dtype=A.dtype, device=A.device)).Q
+    lead = () if draws_as_pytorch(None, A.device) else A.shape[:-2]     # PyTorch draws once for all matrices
+    Q = linalg_qr(A @ randn(*lead, A.shape[-1], q, dtype=A.dtype, device=A.device)).Q
     for _ in range(niter):
         Q = linalg_qr(A.mH @ Q).Q
         Q = linalg_qr(A @ Q).Q

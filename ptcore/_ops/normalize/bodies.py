@@ -8,7 +8,7 @@ from cython.cimports.ptcore._types import PT_INTERPOSED, pt_tls
 from ptcore._dtype import bfloat16, finfo, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
+from ptcore._ops.creation.creation import empty, full, zeros_like
 from ptcore._ops.functions import (
     batch_norm_given,
     batch_norm_stats,
@@ -18,6 +18,7 @@ from ptcore._ops.functions import (
     group_norm_stats,
     layer_norm_stats,
     log_softmax,
+    random_exponential,
     rsqrt,
     scatter_src,
     softmax,
@@ -75,7 +76,7 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
     if logits.dtype.kind != "f":
         raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
     dim = wrap_dim("gumbel_softmax", dim, logits.ndim)
-    noise = -empty_like(logits).exponential_().log()
+    noise = -random_exponential(1.0, tuple(logits.shape), logits.dtype, logits.device, None).log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

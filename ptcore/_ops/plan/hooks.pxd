@@ -34,7 +34,7 @@ cdef extern from "plan/plan.h":
     char *pt_plan_address(const pt_plan *, int)
     int pt_plan_host(const pt_plan *, int)
     void pt_plan_bind(pt_plan *, int, char *)
-    int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, const char **) nogil
+    int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, void *, const char **) nogil
 
 # These report a call that has run while pt_tls.mode has PT_MODE_PLANNING.
 cdef inline bint planning() noexcept:

@@ -364,14 +364,15 @@ void pt_plan_bind(pt_plan *p, int k, char *data) {
 
 int pt_plan_host(const pt_plan *p, int k) { return p->buffers[size_t(k)].host; }
 
-int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const char **error) {
+int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, void *twister,
+                const char **error) {
     const int64_t n = int64_t(p->steps.size());
     for (int64_t i = *at; i < n; i++) {
         step &s = *p->steps[size_t(i)];
         int status = PT_OK;
         switch (s.kind) {
         case KERNEL:
-            if (s.random) s.call.seed = seed, s.call.offset = offset++;
+            if (s.random) s.call.seed = seed, s.call.offset = offset++, s.call.stream = twister;
             s.call.error[0] = 0;
             status = s.kernel(&s.call);
             *error = s.call.error;

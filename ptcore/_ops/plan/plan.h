@@ -96,7 +96,8 @@ void pt_plan_bind(pt_plan *p, int buffer, char *data);
 /* Runs from step *at to the end (PT_OK, *at = PT_PLAN_DONE) or to a pause (PT_OK, *at = the step
  * after the pause). Any other status is that of a failed step, step *at. `offset` is the stream
  * position of the first random draw. */
-int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const char **error);
+int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, void *twister,
+                const char **error);
 
 #ifdef __cplusplus
 }

@@ -437,6 +437,7 @@ cdef class Plan:
         cdef int64_t at = 0
         cdef int status
         cdef uint64_t seed = 0, offset = 0, unused
+        cdef void *twister = NULL
         cdef int64_t draws
         cdef const char *error = NULL
         cdef bint released = pt_plan_work(self.p) > SMALL
@@ -449,11 +450,11 @@ cdef class Plan:
             while at != PT_PLAN_DONE:
                 draws = pt_plan_draws(self.p, at)
                 if draws:
-                    next_random(None, DEVICE_CPU, -1, &seed, &offset)
+                    next_random(None, DEVICE_CPU, -1, &seed, &offset, &twister)
                     for _ in range(draws - 1):
-                        next_random(None, DEVICE_CPU, -1, &unused, &unused)
+                        next_random(None, DEVICE_CPU, -1, &unused, &unused, &twister)
                 held = release_gil(released)
-                status = pt_plan_run(self.p, &at, seed, offset, &error)
+                status = pt_plan_run(self.p, &at, seed, offset, twister, &error)
                 restore_gil(held)
                 if status == PT_NEED_BLAS:
                     from ptcore._ops.product import blas

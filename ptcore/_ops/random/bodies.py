@@ -1,4 +1,6 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
+import math
+
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import checked
@@ -7,6 +9,7 @@ from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
     all,
     any,
+    argmax,
     binomial_of,
     broadcast_tensors,
     clamp_max,
@@ -14,15 +17,20 @@ from ptcore._ops.functions import (
     cumsum,
     dropout_masked,
     floor,
+    permute,
     places_among,
     poisson_of,
+    random_bernoulli_number,
     random_exponential,
+    random_places,
     reshape,
     sum,
     topk,
     unsqueeze,
 )
 from ptcore._ops.history import ValueCheck
+from ptcore._random import draws_as_pytorch
+from ptcore._shape import dims_inside_out
 
 
 @ValueCheck
@@ -50,6 +58,8 @@ def multinomial(input, num_samples, replacement, generator):
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
     _check_probabilities(p)
+    if draws_as_pytorch(generator, p.device):
+        return _multinomial_as_pytorch(input.detach(), num_samples, replacement, generator)
     if not replacement:
         noise = random_exponential(1.0, p.shape, p.dtype, p.device, generator)
         return topk(p / noise, num_samples, -1)[1]
@@ -59,6 +69,23 @@ def multinomial(input, num_samples, replacement, generator):
     places = places_among(running.contiguous(), u * end, True)
     # u * end may round up to end: this limits places to the last category with a nonzero probability
     return clamp_max(places, sum(running < end, -1, True))
+
+
+def _multinomial_as_pytorch(p, num_samples, replacement, generator):
+    """One sample is drawn as without replacement. With it, sums in the dtype of the weights are divided by the last."""
+    if not replacement or num_samples == 1:
+        shares = p / _by_memory(p, generator, lambda x: random_exponential(1.0, x.shape, p.dtype, p.device, generator))
+        return argmax(shares, -1, True) if num_samples == 1 else topk(shares, num_samples, -1)[1]
+    u = rand(*p.shape[:-1], num_samples, dtype=as_dtype("float64"), device=p.device, generator=generator)
+    return random_places(p.to(u.dtype), u, p.dtype.itemsize < 8)
+
+
+def _by_memory(x, generator, drawn):
+    """``drawn(x)``, whose elements are drawn in the order of x's memory where PyTorch does so."""
+    if x.is_contiguous() or not draws_as_pytorch(generator, x.device):
+        return drawn(x)
+    order = dims_inside_out(x.shape, x.stride())[0][::-1]
+    return permute(drawn(permute(x, order)), sorted(range(len(order)), key=order.__getitem__))
 
 
 def poisson(input, generator):
@@ -88,13 +115,20 @@ def _probability(op, p):
 
 def dropout(input, p, train):
     p = _probability("dropout", p)
-    return dropout_masked(input, p, None)[0] if train and p else input
+    if not train or not p:
+        return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
+    return _by_memory(input, None, lambda x: dropout_masked(x, p, None)[0])
 
 
 def native_dropout(input, p, train):
     p = _probability("native_dropout", p)
     if train is None or checked.flag("native_dropout", "train", train):
-        return dropout_masked(input, p, None)
+        if not draws_as_pytorch(None, input.device):
+            return dropout_masked(input, p, None)
+        mask = _by_memory(input.detach(), None, lambda x: dropout_masked(x, p, None)[1])
+        return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
     return clone(input), ones_like(input, dtype=as_dtype("bool"))
 
 
@@ -113,6 +147,8 @@ def _channels(op, input, p):
 
 
 def _kept(shape, p, like):
+    if draws_as_pytorch(None, like.device):
+        return random_bernoulli_number(1 - p, tuple(shape), like.dtype, like.device, None)
     return bernoulli(full(shape, 1 - p, dtype=like.dtype, device=like.device))
 
 
@@ -137,6 +173,9 @@ def _alpha_dropped(input, p, kept):
     """Dropped elements become selu's limit; scale and shift keep mean and variance."""
     if p == 1:
         return input * 0
+    if draws_as_pytorch(None, input.device):
+        scale = 1 / math.sqrt((_SATURATED * _SATURATED * p + 1) * (1 - p))
+        return input * (kept * scale) + ((kept - 1) * (-_SATURATED * scale) + -_SATURATED * scale * p)
     scale = ((1 - p) * (1 + p * _SATURATED * _SATURATED)) ** -0.5
     return (input - _SATURATED) * (kept * scale) + _SATURATED * scale * (1 - p)
 
@@ -145,15 +184,20 @@ def alpha_dropout(input, p, train):
     p = _probability("alpha_dropout", p)
     if not train or not p:
         return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
     if input.dtype.kind != "f":
         raise DTypeError(f"alpha_dropout: input must be real floating-point, got {input.dtype.name}")
-    return _alpha_dropped(input, p, _kept(input.shape, p, input))
+    kept = _by_memory(input.detach(), None, lambda x: _kept(x.shape, p, x))
+    return _alpha_dropped(input, p, kept)
 
 
 def feature_alpha_dropout(input, p, train):
     p = _probability("feature_alpha_dropout", p)
     if not train or not p:
         return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
     return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input, p))
 
 

@@ -1,6 +1,7 @@
 /* Random kernels on Philox (philox.h has the layout of the counter), one table per ISA level.
  *
- * call->seed is the key, call->offset the call offset. Outputs are contiguous, and tensor inputs
+ * call->seed is the key, call->offset the call offset; a call with a twister (call->stream) is
+ * handed on to mersenne.cpp. Outputs are contiguous, and tensor inputs
  * are required to be. Results depend on neither thread count nor ISA level: this file is compiled
  * with -ffp-contract=off, and nothing in it calls a fused operation.
  *
@@ -19,6 +20,8 @@
 #include "ptcore/draws.h"
 #include "casts.h"
 #include "ptcore/kernel.h"
+#include "cephes_normal.h"
+#include "mersenne.h"
 #include "parallel.hpp"
 
 #include <stdio.h>
@@ -205,16 +208,19 @@ int random_uniform(pt_call *call) {
     if (!(from <= to))
         return fail(call, PT_RUNTIME_ERROR, "from must be at most to, got from=%g, to=%g", from,
                     to);
+    if (call->stream) return pt_mersenne_uniform(call);
     return fits(call, 2) ? for_floating<uniform>(call, from, to) : too_large(call);
 }
 int random_normal(pt_call *call) {
     double mean = call->params[0].d, std = call->params[1].d;
     if (!(std >= 0)) return fail(call, PT_RUNTIME_ERROR, "std must be at least 0, got %g", std);
+    if (call->stream) return pt_mersenne_normal(call, cephes_normals);
     return fits(call, 2) ? for_floating<normal>(call, mean, std) : too_large(call);
 }
 int random_exponential(pt_call *call) {
     double lambd = call->params[0].d;
     if (!(lambd > 0)) return fail(call, PT_RUNTIME_ERROR, "lambd must be above 0, got %g", lambd);
+    if (call->stream) return pt_mersenne_exponential(call);
     return fits(call, 2) ? for_floating<exponential>(call, lambd) : too_large(call);
 }
 
@@ -256,7 +262,9 @@ int random_bits(pt_call *call) {
 int random_integers(pt_call *call) {
     int64_t low = call->params[0].i, high = call->params[1].i;
     if (is_complex(call)) return wrong_dtype(call, "real");
-    if (low >= high)
+    if (call->stream) return pt_mersenne_integers(call);
+    /* -2^63 as `high` means 2^63, see mersenne.cpp */
+    if (low >= high && (high != INT64_MIN || low == high))
         return fail(call, PT_RUNTIME_ERROR, "low must be below high, got low=%lld, high=%lld",
                     (long long)low, (long long)high);
     if (!fits(call, 1)) return too_large(call);
@@ -299,6 +307,7 @@ template<class T> struct poisson {
 };
 
 int random_poisson(pt_call *call) {
+    if (call->stream) return pt_mersenne_poisson(call);
     if (!fits(call, 1)) return too_large(call);
     return for_floating<poisson>(call);
 }
@@ -328,6 +337,7 @@ template<class T> struct binomial {
 };
 
 int random_binomial(pt_call *call) {
+    if (call->stream) return pt_mersenne_binomial(call);
     if (!fits(call, 1)) return too_large(call);
     return for_floating<binomial>(call);
 }
@@ -354,6 +364,7 @@ template<class P> int bernoulli_of(pt_call *call) {
 
 int random_bernoulli(pt_call *call) {
     if (is_complex(call)) return wrong_dtype(call, "real");
+    if (call->stream && call->nin == 1) return pt_mersenne_bernoulli(call);
     if (!fits(call, 4)) return too_large(call);
     if (call->nin == 1) switch (call->in[0].dtype) {
         case PT_FLOAT16: return bernoulli_of<half>(call);
@@ -400,6 +411,7 @@ int dropout(pt_call *call) {
     double p = call->params[0].d;
     if (!(p >= 0.0 && p <= 1.0))
         return fail(call, PT_VALUE_ERROR, "p must be in [0, 1], got %g", p);
+    if (call->stream) return pt_mersenne_dropout(call);
     return fits(call, 4) ? for_floating<dropping>(call, p) : too_large(call);
 }
 
@@ -426,8 +438,9 @@ void sort_keys(const keyed *a, keyed *b, int64_t *start, int bits, int64_t n) {
 int randperm(pt_call *call) {
     int64_t n = call->out[0].numel;
     if (is_complex(call)) return wrong_dtype(call, "real");
-    if (!fits(call, 2)) return too_large(call);
     if (n == 0) return PT_OK;
+    if (call->stream) return pt_mersenne_randperm(call);
+    if (!fits(call, 2)) return too_large(call);
     int bits = 1;
     while (bits < 24 && ((int64_t)4 << bits) < n) bits++;
     size_t bytes = 2 * (size_t)n * sizeof(keyed);

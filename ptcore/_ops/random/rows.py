@@ -25,9 +25,16 @@ for _name, _called, _params, _doc in (
         ("random_normal", "randn", "mean: Float, std: Float", "Normal reals."),
         ("random_exponential", "exponential", "lambd: Float", "Exponential reals."),
         ("random_integers", "randint", "low: Int, high: Int", "Uniform integers in [low, high)."),
+        ("random_one_by_one", "normal_", "mean: Float, std: Float",
+         "Normal reals as PyTorch draws them into memory that is not row-major."),
+        ("random_log_normal", "log_normal_", "mean: Float, std: Float", "Reals of normal logarithms, as PyTorch's."),
+        ("random_cauchy", "cauchy_", "median: Float, sigma: Float", "Reals of the Cauchy distribution, as PyTorch's."),
+        ("random_geometric", "geometric_", "p: Float", "Trials up to the first success, as PyTorch's."),
+        ("random_whole", "random_", "", "Uniform integers up to the dtype's largest, as PyTorch's."),
+        ("random_bernoulli_number", "bernoulli_", "p: Float", "1 with one probability, else 0, as PyTorch's."),
         ("randperm_values", "randperm", "n: Int", "A random permutation.")):
     nondifferentiable(
-        f"{_name}({_params}, shape: Sizes, dtype: DType, device: Obj, generator: Obj)",
+        f"{_name}({_params}{', ' if _params else ''}shape: Sizes, dtype: DType, device: Obj, generator: Obj)",
         types=ALL, kernel="randperm" if _name.startswith("randperm") else _name, internal=True,
         called=_called, random=True, out="of_sizes", reference=_name, doc=_doc)
 
@@ -36,6 +43,21 @@ structured(
     kernel="random_bernoulli", internal=True, called="bernoulli",
     random=True, layout="contiguous", out="as_input", reference="bernoulli", out_dtype="any",
     doc="1 with the probability that each element says, else 0.")
+
+nondifferentiable(
+    "rrelu_noise(input, lower: Float, upper: Float, generator: Obj)", types=REAL, kernel="rrelu_noise", internal=True,
+    random=True, called="rrelu", layout="contiguous", out="as_input", reference="rrelu_noise",
+    doc="1 for positive elements; a slope in [lower, upper) for the others, the only ones that PyTorch draws for.")
+
+nondifferentiable(
+    "random_gamma(input, generator: Obj)", types=REAL, kernel="random_gamma", internal=True, random=True,
+    called="standard_gamma", layout="contiguous", out="as_input", reference="random_gamma",
+    doc="Gamma variables of these concentrations and rate 1, as PyTorch's.")
+
+nondifferentiable(
+    "random_places(input, shares, single: Bool)", types=REAL, kernel="random_places", internal=True,
+    called="multinomial", layout="contiguous", out="cast(shares, INT64)", reference="_random_places(x, y, single)",
+    doc="Where shares lie among the running sums of weights, which are rounded to float32 if ``single``.")
 
 structured(
     "poisson_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,

@@ -16,6 +16,7 @@ A program begins so::
 """
 import sys
 
+from ptcore import _random
 from ptcore._dtype import show_as
 from ptcore.compat.torch import _finder
 
@@ -25,7 +26,7 @@ __all__ = ["install", "is_installed", "uninstall"]
 def install():
     """Lets ``import torch`` find ptcore in this process, and in those that ``multiprocessing`` starts from it.
 
-    A second call does nothing.
+    The random numbers of the CPU become PyTorch's (``ptcore.random.use``). A second call does nothing.
 
     Raises
     ------
@@ -41,6 +42,8 @@ def install():
         sys.meta_path.append(_finder.additions)
         _finder.follow_children()
         show_as("torch")
+        _finder.finder.kind_before = _random.kind_in_use()
+        _random.use_kind("pytorch")
 
 
 def uninstall():
@@ -50,6 +53,7 @@ def uninstall():
         sys.meta_path.remove(_finder.additions)
         _finder.forget_children()
         show_as("ptcore")
+        _random.use_kind(_finder.finder.kind_before)
         for name in [n for n in sys.modules if n in ("torch", "functorch") or n.startswith("torch.")]:
             del sys.modules[name]
         _finder.forget_additions()

@@ -8,9 +8,10 @@ batches from the sampler again, and then restores the states that it found. Samp
 from itertools import chain, islice
 
 import ptcore
+from ptcore import _random
 from ptcore.utils import _random_states
 from ptcore.utils.data.dataset import IterableDataset
-from ptcore.utils.data.sampler import device_of
+from ptcore.utils.data.sampler import device_of, drawn_seed, is_pytorch
 
 __all__ = ["Position", "begin", "check_length", "load_state_dict", "said_length", "state_dict"]
 
@@ -57,13 +58,12 @@ def _set_random_states(generators, states):
 
 
 def _get_own(generators):
-    return [[g.initial_seed(), g.get_offset()] for g in generators]
+    return [_random.as_plain(g._position()) for g in generators]
 
 
 def _set_own(generators, states):
-    for g, (seed, offset) in zip(generators, states, strict=True):
-        g.manual_seed(seed)
-        g.set_offset(offset)
+    for g, position in zip(generators, states, strict=True):
+        g._go_to(_random.from_plain(position))
 
 
 class Position:
@@ -127,6 +127,8 @@ def begin(loader):
 
 
 def _draw_seed(loader):
+    if is_pytorch(loader.generator):
+        return drawn_seed(loader.generator)
     return int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator,
                               device=device_of(loader.generator)))
 

@@ -18,6 +18,7 @@ import traceback
 from collections import deque
 
 import ptcore
+from ptcore import _random
 from ptcore._lazy import library
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
@@ -275,18 +276,23 @@ def _states_before(number, before):
     return _random_states.get_states()
 
 
-def _seed_all(seed):
-    """Seeds Python's, ptcore's and NumPy's generators of this process."""
+def _seed_all(seed, number):
+    """Seeds Python's, ptcore's and NumPy's generators of this process; ``number`` is the worker's."""
     random.seed(seed)
     ptcore.manual_seed(seed)
     if "numpy" in sys.modules:
         np = library("numpy")
 
-        np.random.seed([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF])
+        words = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+        if _random.kind_in_use() == "pytorch":
+            base = seed - number
+            words = np.random.SeedSequence([number, base & 0xFFFFFFFF, base >> 32, 0]).generate_state(4)
+        np.random.seed(words)
 
 
-def run_in_process(task, connection, others):
-    """The main function of a worker process; ``others`` are the loader's ends of connections, copied by a fork."""
+def run_in_process(task, connection, others, kind):
+    """The main function of a worker process; ``others`` are the loader's ends of connections, copied by a fork, and
+    ``kind`` is that of its generators."""
     from multiprocessing import parent_process
 
     from ptcore.utils.data import _ring
@@ -302,7 +308,8 @@ def run_in_process(task, connection, others):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ptcore.set_num_threads(1)
     number, seed = task[5], task[7]
-    _seed_all(seed)
+    _random.use_kind(kind)
+    _seed_all(seed, number)
     parent = os.getppid() if hasattr(os, "getppid") else None
     watch = Watch([connection, parent_process().sentinel])
     ring = _ring.Ring()
@@ -322,7 +329,7 @@ def run_in_process(task, connection, others):
                 os._exit(1)
         message = waiting.popleft() if waiting else read()
         if message is not None and message[0] == BEGIN:
-            _seed_all(message[1])
+            _seed_all(message[1], number)
         return message
 
     def asked():

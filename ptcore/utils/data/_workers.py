@@ -13,6 +13,7 @@ import time
 import weakref
 from multiprocessing.util import Finalize
 
+from ptcore import _random
 from ptcore._memory import segments
 from ptcore.utils.data._ring import Reader
 from ptcore.utils.data._worker import Watch, run_in_process, serve
@@ -146,7 +147,8 @@ class Processes:
                 self._outboxes.append(outbox)
                 self._readers.append(Reader())
                 process = context.Process(target=run_in_process, daemon=True,
-                                          args=(task, theirs, self.connections if forks else ()))
+                                          args=(task, theirs, self.connections if forks else (),
+                                                _random.kind_in_use()))
                 process.start()
                 self.processes.append(process)
                 theirs.close()

@@ -1,6 +1,7 @@
 """Samplers: the order in which a loader visits the indices of a dataset."""
 
 import ptcore
+from ptcore import _random
 from ptcore._lazy import library
 
 __all__ = [
@@ -18,10 +19,22 @@ def device_of(generator):
     return "cpu" if generator is None else generator.device
 
 
+def is_pytorch(generator):
+    """Whether indices are drawn as PyTorch draws them."""
+    return _random.draws_as_pytorch(generator, ptcore.device("cpu") if generator is None else generator.device)
+
+
+def drawn_seed(generator=None):
+    """A seed, as PyTorch draws it."""
+    return int(ptcore.empty((), dtype=ptcore.int64, device="cpu").random_(generator=generator))
+
+
 def seeded_generator(generator):
     """`generator`, or a new one seeded from the default generator."""
     if generator is not None:
         return generator
+    if is_pytorch(None):
+        return ptcore.Generator().manual_seed(drawn_seed())
     seed = int(ptcore.randint(0, 2**62, (1,), dtype=ptcore.int64, device="cpu").item())
     return ptcore.Generator().manual_seed(seed)
 
@@ -113,6 +126,9 @@ class RandomSampler(Sampler):
         n, left = len(self.data_source), self.num_samples
         generator = seeded_generator(self.generator)
         where = device_of(generator)
+        if is_pytorch(generator):
+            yield from self._as_pytorch(n, left, generator)
+            return
         while left > 0:
             if self.replacement:
                 count = min(left, 65536)
@@ -124,6 +140,17 @@ class RandomSampler(Sampler):
                 draw = ptcore.randperm(n, generator=generator, device=where)[:count]
             yield from draw.tolist()
             left -= count
+
+    def _as_pytorch(self, n, left, generator):
+        """The indices in the pieces in which PyTorch draws them, of which the last one may be empty."""
+        whole, rest = divmod(left, 32 if self.replacement else n)
+        for k in range(whole + 1):
+            if self.replacement:
+                draw = ptcore.randint(0, n, (32 if k < whole else rest,), dtype=ptcore.int64, generator=generator,
+                                      device="cpu")
+            else:
+                draw = ptcore.randperm(n, generator=generator, device="cpu")[:n if k < whole else rest]
+            yield from draw.tolist()
 
     def __len__(self):
         return self.num_samples
@@ -226,6 +253,8 @@ class WeightedRandomSampler(Sampler):
     def __iter__(self):
         np = library("numpy")
 
+        if is_pytorch(self.generator):
+            return self._as_pytorch()
         weights = np.asarray(self.weights)
         count = self.num_samples if self.replacement else len(weights)
         uniform = ptcore.rand(
@@ -243,6 +272,10 @@ class WeightedRandomSampler(Sampler):
                 times = np.where(weights > 0, -np.log1p(-uniform) / weights, np.inf)
             picks = np.argsort(times, kind="stable")[: self.num_samples]
         return iter(picks.tolist())
+
+    def _as_pytorch(self):
+        yield from ptcore.multinomial(self.weights, self.num_samples, self.replacement,
+                                      generator=self.generator).tolist()
 
     def __len__(self):
         return self.num_samples

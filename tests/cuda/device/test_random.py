@@ -148,3 +148,21 @@ def test_a_checkpoint_draws_again():
         y = checkpoint(lambda t: F.dropout(t * 2, 0.5), x, use_reentrant=reentrant)
         y.sum().backward()
         assert ((x.grad != 0) == (y != 0)).all()
+
+
+def test_pytorch_s_numbers_are_of_the_cpu_alone():
+    """Devices draw as before, also by what is composed otherwise on the CPU."""
+    def draws():
+        ptcore.manual_seed(12)
+        x = ptcore.linspace(-1, 1, 24, device="cuda").reshape(4, 6)
+        return [y.tolist() for y in (
+            ptcore.rand(5, device="cuda"), ptcore.randn(20, device="cuda"), ptcore.rand_like(x.t()),
+            x.clone().t().normal_(), x.clone().cauchy_(), x.clone().t().bernoulli_(0.4), ptcore.bernoulli(x.abs()),
+            x.clone().geometric_(0.3), x.clone().log_normal_(), x.clone().random_(),
+            ptcore.randperm(9, device="cuda"), ptcore.normal(x, 0.3), F.dropout(x.t(), 0.5),
+            F.alpha_dropout(x, 0.3, True), F.dropout1d(x, 0.5), F.rrelu(x, training=True),
+            ptcore.multinomial(x.abs() + 1, 3), F.scaled_dot_product_attention(x, x, x, dropout_p=0.4))]
+    want = draws()
+    with ptcore.random.use("pytorch"):
+        assert ptcore.Generator(device="cuda").kind == "ptcore"
+        assert draws() == want

@@ -128,7 +128,7 @@ typedef struct pt_call_3 {
     pt_view *out;
     const pt_param *params;     /* the other arguments in signature order */
     uint64_t seed, offset;      /* random ops: Philox key, call offset */
-    void *stream;               /* the result of the backend's `stream`; NULL on the CPU */
+    void *stream;               /* the backend's `stream`; CPU: a random op's twister, or NULL */
     char error[256];
 } pt_call_3;
 
