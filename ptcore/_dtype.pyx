@@ -8,7 +8,7 @@ with no other type.
 
 cimport cython
 from ptcore._types cimport *
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 cdef int _default_float = PT_FLOAT32       # of the process, as in PyTorch
 cdef dict _by_key = {}

@@ -8,6 +8,9 @@ import _thread
 import sys
 import time
 
+# Modules that take a lock before forks and release it in the parent: one that was imported while this fork waited only
+# releases it.
+LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 LONGEST = 10.0                      # seconds for which a fork waits
 BOOTSTRAP = "<frozen importlib._bootstrap>"
 
@@ -42,6 +45,16 @@ def wait_for_imports(longest=LONGEST):
             return False
         time.sleep(0.0005)
     return True
+
+
+def before_fork():
+    """What a fork waits for."""
+    absent = [name for name in LOCKS if name not in sys.modules]
+    wait_for_imports()
+    for name in absent:
+        module = sys.modules.get(name)
+        if module is not None and not module.__spec__._initializing:
+            getattr(module, LOCKS[name]).acquire()
 
 
 def forget_unfinished():

@@ -4,7 +4,6 @@ This is the only place where a name of a lower layer leads to a file of a higher
 names through this table. ``TABLE`` is a literal, which stubs and tests read as well. ``MOVED`` has the old paths that
 pickles and files may name.
 """
-import _thread
 import os
 import sys
 from importlib import import_module
@@ -317,46 +316,9 @@ def attach(owner, name="ptcore.Tensor"):
             Later(owner, name, file)
 
 
-_one_at_a_time, _importer = _thread.allocate_lock(), [None]
-
-
-def library(name):
-    """A module of another library, such as NumPy, which is imported at its first use.
-
-    Python runs handlers of signals in the main thread, and they may raise, as that of Ctrl-C does. An import of NumPy
-    that was interrupted so cannot be made again in the process. So another thread imports, and the main thread waits.
-    """
-    module = sys.modules.get(name)
-    if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
-        return module
-    if _thread.get_ident() == _importer[0]:
-        return import_module(name)
-    failed, done = [], _thread.allocate_lock()
-
-    def run():
-        try:
-            with _one_at_a_time:        # modules of one library that import each other
-                _importer[0] = _thread.get_ident()
-                import_module(name)
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            _importer[0] = None
-            done.release()
-    done.acquire()
-    try:
-        _thread.start_new_thread(run, ())       # threading's own start can be interrupted while it holds a lock
-    except RuntimeError:                # no thread can be started, as at the end of the process
-        return import_module(name)
-    done.acquire()
-    if failed:
-        raise failed[0]
-    return sys.modules[name]
-
-
 def _before_fork():
-    from ptcore._forking import wait_for_imports
-    wait_for_imports()
+    from ptcore._forking import before_fork
+    before_fork()
 
 
 def _in_child():

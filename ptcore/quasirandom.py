@@ -34,7 +34,7 @@ class SobolEngine:
         self._engine = self._make()
 
     def _make(self):
-        from ptcore._lazy import library
+        from ptcore._libraries import library
         qmc = library("scipy.stats.qmc")
         seed = self.seed
         if self.scramble and seed is None:

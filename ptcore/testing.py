@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import ptcore
 from ptcore import Tensor
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 __all__ = ["assert_close", "make_tensor"]
 

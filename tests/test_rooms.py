@@ -35,6 +35,7 @@ ROOMS = {
     "futures": "",
     "monitor": "",
     "_pkgconfig": "",
+    "_pyinstaller": "",
     "types": "_sizes",
     # floor 1
     "_ops": "_sizes",

@@ -33,7 +33,7 @@ def test_marked():
 def test_files_of_tests_that_are_named_exist():
     """As in a comment that says where else something is tested."""
     there = {path.name for path in HERE.rglob("*.py")}
-    scripts = {"test_suite.py", "test_mutate.py", "test_nightly.py"}         # these write files of their own
+    scripts = {"test_suite.py", "test_mutate.py", "test_nightly.py", "places.py"}     # these write files of their own
     places = [*HERE.rglob("*.py"), *[path for suffix in ("py", "pyx", "cpp", "hpp", "h", "cuh", "rst", "md")
                                      for folder in ("ptcore", "doc/source/dev", "benchmarks", "tools")
                                      for path in (HERE.parent / folder).rglob(f"*.{suffix}")]]

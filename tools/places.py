@@ -268,12 +268,12 @@ def _written(folder, name, text):
 @place
 def pytest_with_rewritten_assertions(folder):
     needs("pytest")
-    _written(folder, "test_places_inner.py", PROGRAM.split("if __name__")[0] + textwrap.dedent('''
+    _written(folder, "test_inner.py", PROGRAM.split("if __name__")[0] + textwrap.dedent('''
         def test_train():
             open("out.txt", "w").write(train())
             assert pt.compiler.explain(Net())(pt.ones(2, 1, 8)).graph_count == 1
     '''))
-    python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "test_places_inner.py", PWD=str(folder))
+    python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "test_inner.py", PWD=str(folder))
     return (folder / "out.txt").read_text()
 
 

@@ -18,7 +18,7 @@ from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import detached, of_class
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)

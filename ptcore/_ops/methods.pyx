@@ -32,7 +32,7 @@ from ptcore._memory_format import preserve_format
 from ptcore._ops.view.views import set_reinterpret
 from ptcore._subclass import detached, of_class
 from ptcore._ops.functions import matmul as _matmul
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
 cdef int OP_TO_DEVICE = op_id("to_device")

@@ -7,7 +7,7 @@ import functools
 import math
 
 import ptcore
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore._ops.checked import need_tensors, real
 from ptcore._random import draws_as_pytorch
 

@@ -13,7 +13,8 @@ from pickle import UnpicklingError
 import ptcore
 from ptcore import Tensor
 from ptcore._contexts import Changed
-from ptcore._lazy import MOVED, library
+from ptcore._lazy import MOVED
+from ptcore._libraries import library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 

@@ -9,7 +9,7 @@ import zipfile
 from struct import calcsize, pack
 
 import ptcore
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore.serialization import zip_files
 from ptcore.serialization._constructors import DTYPES
 from ptcore.serialization.arrays import AS_BITS, HEADER, header_text, parsed, shaped

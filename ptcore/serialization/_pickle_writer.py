@@ -12,7 +12,7 @@ from types import MethodType
 
 import ptcore
 from ptcore import Tensor
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import is_lazy

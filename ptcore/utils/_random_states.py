@@ -5,7 +5,7 @@ import sys
 
 from ptcore import _random
 from ptcore._device import column_of, device
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 
 def get_states():

@@ -15,7 +15,7 @@ import urllib.parse
 import zlib
 
 import ptcore
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 np = library("numpy")
 

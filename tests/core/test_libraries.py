@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from ptcore._lazy import library
+from ptcore._libraries import library
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.counts]
 SLOW = """
     import builtins, time
     builtins.times = getattr(builtins, "times", 0) + 1
@@ -32,7 +32,7 @@ def test_an_interrupted_import_goes_on(tmp_path):
     (tmp_path / "loads_once.py").write_text(textwrap.dedent(SLOW))
     assert run(tmp_path, """
         import builtins, signal
-        from ptcore._lazy import library
+        from ptcore._libraries import library
         def late(*args):
             raise TimeoutError
         signal.signal(signal.SIGALRM, late)
@@ -46,12 +46,12 @@ def test_an_interrupted_import_goes_on(tmp_path):
 
 
 def test_imports_within_each_other_and_in_threads(tmp_path):
-    (tmp_path / "outer.py").write_text("from ptcore._lazy import library\ninner = library('inner')\n")
+    (tmp_path / "outer.py").write_text("from ptcore._libraries import library\ninner = library('inner')\n")
     (tmp_path / "inner.py").write_text("import time\ntime.sleep(0.05)\nvalue = 3\n")
     (tmp_path / "broken.py").write_text("raise ValueError('as it is')\n")
     assert run(tmp_path, """
         import atexit, threading
-        from ptcore._lazy import library
+        from ptcore._libraries import library
         found = []
         threads = [threading.Thread(target=lambda: found.append(library("outer").inner.value)) for _ in range(4)]
         for t in threads: t.start()
@@ -77,7 +77,6 @@ def test_numpy_and_scipy_are_imported_by_this_function_alone(tmp_path):
     assert run(tmp_path, """
         import signal, sys, builtins
         import ptcore as pt
-        from ptcore import _lazy
         main, seen, plain = __import__("_thread").get_ident(), [], builtins.__import__
         def watched(name, globals=None, locals=None, fromlist=(), level=0):
             if level == 0 and name.partition(".")[0] in ("numpy", "scipy") and name not in sys.modules and (

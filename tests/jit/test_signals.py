@@ -8,7 +8,7 @@ import pytest
 import ptcore as pt
 
 pytestmark = [pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of signals"),
-              pytest.mark.timeout(60)]
+              pytest.mark.timeout(60), pytest.mark.counts]
 
 
 def late(signum, frame):

@@ -16,7 +16,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._ops.table.ids cimport register_kernels
 from ptcore._ops.levels import get_num_threads
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 cdef extern from "Python.h":
     object PyMemoryView_FromBuffer(Py_buffer *)

@@ -92,9 +92,8 @@ Pool *get_pool() {
     return p;
 }
 
-/* The thread's rounding mode and treatment of denormal numbers. Workers take them from the caller, so
- * that results do
- * not depend on the number of threads. */
+/* The thread's rounding mode and treatment of denormal numbers. Workers take them from the caller,
+ * so that results do not depend on the number of threads. */
 #if defined(__x86_64__) || defined(_M_X64)
 typedef unsigned int float_control;
 const float_control FLUSH = 0x8040;             /* results (FTZ) and operands (DAZ) */

@@ -8,7 +8,7 @@ import _thread
 import os
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 cdef extern from *:
     """

@@ -25,7 +25,7 @@ import weakref
 from collections import OrderedDict, defaultdict, deque
 
 import ptcore
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction

@@ -8,7 +8,7 @@ recorded as a plan over a tile of scores (``ptcore/_ops/attention/tiles.h``). An
 import math
 
 import ptcore
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore._ops.attention.tiles import KEYS, QUERIES, Program, Taken, Tiles
 from ptcore._ops.plan.plan import Plan
 from ptcore._state import is_history_recorded, no_grad

@@ -19,7 +19,7 @@ from collections import deque
 
 import ptcore
 from ptcore import _random
-from ptcore._lazy import library
+from ptcore._libraries import library
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many

@@ -2,7 +2,7 @@
 
 import ptcore
 from ptcore import _random
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 __all__ = [
     "BatchSampler",

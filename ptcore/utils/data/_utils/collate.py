@@ -9,7 +9,7 @@ from copy import copy
 
 import ptcore
 from ptcore import Tensor
-from ptcore._lazy import library
+from ptcore._libraries import library
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

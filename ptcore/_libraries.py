@@ -1,0 +1,40 @@
+"""Imports of other libraries at their first use."""
+import _thread
+import sys
+from importlib import import_module
+
+_one_at_a_time, _importer = _thread.allocate_lock(), [None]
+
+
+def library(name):
+    """A module of another library, such as NumPy, which is imported at its first use.
+
+    Python runs handlers of signals in the main thread, and they may raise, as that of Ctrl-C does. An import of NumPy
+    that was interrupted so cannot be made again in the process. So another thread imports, and the main thread waits.
+    """
+    module = sys.modules.get(name)
+    if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return module
+    if _thread.get_ident() == _importer[0]:
+        return import_module(name)
+    failed, done = [], _thread.allocate_lock()
+
+    def run():
+        try:
+            with _one_at_a_time:        # modules of one library that import each other
+                _importer[0] = _thread.get_ident()
+                import_module(name)
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            _importer[0] = None
+            done.release()
+    done.acquire()
+    try:
+        _thread.start_new_thread(run, ())       # threading's own start can be interrupted while it holds a lock
+    except RuntimeError:                # no thread can be started, as at the end of the process
+        return import_module(name)
+    done.acquire()
+    if failed:
+        raise failed[0]
+    return sys.modules[name]
