@@ -18,6 +18,7 @@ from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import detached, of_class
+from ptcore._untyped_storage import is_storage
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 
 cdef extern from "loops.h" nogil:
@@ -418,6 +419,9 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
         t = share_ndarray(a, op)
     elif PyObject_CheckBuffer(data) and not isinstance(data, (bytes, str)):
         t = from_buffer(data, op)
+    elif is_storage(data):
+        from ptcore._exchange.copying import over_storage
+        t = over_storage(data, code, op)
     else:
         return from_sequence(data, code)
     if copy or (code >= 0 and code != t.dt):
@@ -454,9 +458,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Examples
     --------
     >>> import ptcore
-    >>> ptcore.tensor([[1, 2], [3, 4]])
-    tensor([[1, 2],
-            [3, 4]])
+    >>> ptcore.tensor([1, 2])
+    tensor([1, 2])
     """
     if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
         return of_class(tensor, data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
@@ -506,8 +509,7 @@ def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_gr
         raise ValueError("frombuffer: the buffer must not be empty")
     cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
-    cdef int64_t item = ITEMSIZE[code], n = raw.count
-    cdef int64_t one = 1, length
+    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1, length
     if offset < 0 or offset >= n:
         raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {offset}")
     if count < 0:
@@ -763,8 +765,7 @@ def __index__(Tensor self not None):
 cdef object convert(object value, Tensor like):
     """An operand that is not a Tensor. A number takes like's dtype and device, other data keep their own."""
     if like is not None and isinstance(value, (bool, int, float, complex)):
-        t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(
-            value, (bool, int)) else -1)
+        t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(value, (bool, int)) else -1)
         if like.storage.device != DEVICE_CPU:
             t = t.to(like.device)
         return t
@@ -775,8 +776,7 @@ table.convert = convert
 
 
 def legacy_constructor(*args, **kwargs):
-    """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in
-    PyTorch."""
+    """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in PyTorch."""
     cdef int64_t[64] sizes
     cdef int i
     if kwargs:

@@ -247,7 +247,8 @@ def new(Tensor self not None, *args):
         return self.new_empty(0)
     if len(args) == 1 and type(args[0]).__name__ != "Size" and (
             not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays also have __index__
-        return self.new_tensor(args[0])
+        from ptcore._untyped_storage import is_storage
+        return self.new_empty(0).set_(args[0]) if is_storage(args[0]) else self.new_tensor(args[0])
     return self.new_empty(*args)
 
 

@@ -179,9 +179,8 @@ def is_storage(obj, /) -> bool:
     >>> ptcore.is_storage(ptcore.ones(2).untyped_storage())
     True
     """
-    from ptcore._untyped_storage import UntypedStorage
-    from ptcore.serialization import TypedStorage
-    return type(obj) in (UntypedStorage, TypedStorage)
+    from ptcore._untyped_storage import is_storage
+    return is_storage(obj)
 
 
 def get_device_module(device=None):

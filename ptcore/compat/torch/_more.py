@@ -109,6 +109,7 @@ MORE = {
     "serialization": {
         _OTHER: "SourceChangeWarning",
         None: "_is_zipfile default_restore_location normalize_storage_type validate_cuda_device"},
+    "storage": {f"{_HERE}._utils": "_load_from_bytes"},
     "utils._pytree": {
         "ptcore.utils._pytree": "_register_pytree_node=register_pytree_node",
         _OTHER: "is_namedtuple is_namedtuple_instance=is_namedtuple arg_tree_leaves Context=_Any FlattenFunc=_Any "

@@ -41,9 +41,17 @@ def _reorder_tensors_as(tensors, ordered_tensors):
     return tuple(next(iterators[t.dtype]) for t in ordered_tensors)
 
 
+def _load_from_bytes(b):
+    """The storage in the bytes of a file, as pickles of PyTorch's storages hold them; no code of theirs runs."""
+    from io import BytesIO
+
+    from ptcore.serialization import load
+    return load(BytesIO(b), weights_only=False)
+
+
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    """A tensor of float32 over a storage."""
-    raise NotImplementedError("torch._utils._rebuild_tensor: storages have no dtype here; set_ lays a tensor on one")
+    """The tensor of a PyTorch pickle, over a typed storage."""
+    return _rebuild_tensor_v2(storage, storage_offset, size, stride, False, None)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
