@@ -83,7 +83,7 @@ ROOMS = {
     "utils": "_ops _trees accelerator amp autograd cpu cuda hub multiprocessing nn serialization ptcore",
     "linear_cross_entropy_options": "_ops utils ptcore",
     "examples": "autograd distributions func multiprocessing nn optim utils ptcore",
-    "compat": "_ops amp autograd backends compiler cuda func jit library nn ops serialization utils ptcore",
+    "compat": "_ops amp autograd backends compiler cuda func jit library nn ops serialization storage utils ptcore",
 }
 
 # Circles of files, each with its reason: at most three, of at most six files, fifteen in all.

@@ -285,10 +285,15 @@ def _from_type(reader, function, cls, args, state):
     if cls is Parameter:
         tensor = Parameter(tensor.detach(), tensor.requires_grad)
     elif cls is not Tensor:
-        if not (isinstance(cls, type) and issubclass(cls, Tensor) and any(cls is each for each in added().values())):
-            raise UnpicklingError("a tensor in the file is of a class that was not added, which is not allowed")
-        tensor = tensor.as_subclass(cls)
+        return reader.subclass(tensor, cls, state)
     return _with_state(tensor, state)
+
+
+def subclass(tensor, cls, state):
+    """The tensor as one of a class that the user has added."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor) and any(cls is each for each in added().values())):
+        raise UnpicklingError("a tensor in the file is of a class that was not added, which is not allowed")
+    return _with_state(tensor.as_subclass(cls), state)
 
 
 def _meta(reader, dtype, size, stride, requires_grad):

@@ -14,7 +14,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
-from ptcore.nn.parameter import is_lazy
+from ptcore.nn.parameter import Buffer, is_lazy
 from ptcore.serialization._constructors import STORAGES, added, pickle_is_allowed
 from ptcore.serialization._options import tag
 from ptcore.serialization.files import MAX_DEPTH
@@ -56,6 +56,19 @@ class Storage:
     @property
     def itemsize(self):
         return 1 if self.dtype is None else self.dtype.itemsize
+
+
+def _written_class(cls):
+    """A class of tensors, or Tensor for one that no reader makes again: of a function, or with a way of its own."""
+    if cls is Tensor or issubclass(cls, Buffer):
+        return Tensor
+    from ptcore.serialization import _object_writer as objects
+
+    try:
+        objects.name_of(cls)
+    except objects.Unwritten:
+        return Tensor
+    return cls
 
 
 class _Reference:
@@ -300,8 +313,9 @@ class Writer:
         if is_lazy(tensor):
             raise ValueError(f"save: the parameter at {path!r} is not initialised")
         cls, state = type(tensor), dict(getattr(tensor, "__dict__", None) or {})
-        if not _is_one_of(cls, self._added.values()):  # readers know no other subclasses
-            cls = Parameter if isinstance(tensor, Parameter) else Tensor
+        if not _is_one_of(cls, self._added.values()):
+            cls = Parameter if isinstance(tensor, Parameter) else _written_class(cls)
+            state = tensor.__getstate__() if cls not in (Parameter, Tensor) else state
         if cls is Parameter:
             data = tensor.detach()
             args = (data, tensor.requires_grad, OrderedDict())

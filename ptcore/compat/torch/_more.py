@@ -22,7 +22,7 @@ MORE = {
     "_functorch.make_functional": {
         _FUNCTORCH: "combine_state_for_ensemble make_functional make_functional_with_buffers"},
     "_guards": {None: "CompileId detect_fake_mode"},
-    "_tensor": {None: "_convert"},
+    "_tensor": {f"{_HERE}._utils": "_rebuild_from_type_v2", None: "_convert"},
     "_tensor_str": {_OTHER: "_str"},
     "amp.grad_scaler": {None: "_MultiDeviceReplicator"},
     "autograd.function": {_OTHER: "InplaceFunction", None: "BackwardCFunction NestedIOFunction _SingleLevelFunction"},
