@@ -37,5 +37,6 @@ def test_pickles_of_pytorch(protocol):
     frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
     data = pickle.dumps([x.storage(), untyped, x, x[1], half, frozen, marked, torch.tensor([3], dtype=torch.uint16),
                          torch.tensor([1 + 2j]).conj()], protocol)
-    done = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", READ], input=data, capture_output=True)
+    run = [sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", READ]
+    done = subprocess.run(run, input=data, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
