@@ -19,7 +19,7 @@ from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import detached, of_class
 from ptcore._untyped_storage import is_storage
-from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
+from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here, no_buffer
 
 cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -502,7 +502,7 @@ def as_array(obj, dtype, device, copy):
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
-    view = memoryview(buffer)
+    view = memoryview(buffer) if PyObject_CheckBuffer(buffer) else no_buffer("frombuffer")
     if not view.c_contiguous:
         raise ShapeError("frombuffer: the buffer's items must follow each other in memory")
     if not view.nbytes:
@@ -512,10 +512,11 @@ def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_gr
     cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1, length
     if offset < 0 or offset >= n:
         raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {offset}")
+    if count == 0:
+        raise ValueError(f"frombuffer: both buffer length ({n}) and count (0) must not be 0")
     if count < 0:
         if (n - offset) % item:
-            raise ValueError(f"frombuffer: the {n - offset} bytes from offset {offset} on are no "
-                             f"multiple of the item size {item}")
+            raise ValueError(f"frombuffer: the {n - offset} bytes from {offset} on are no multiple of the size {item}")
         length = (n - offset) // item
     else:
         length = count
@@ -778,7 +779,6 @@ table.convert = convert
 def legacy_constructor(*args, **kwargs):
     """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in PyTorch."""
     cdef int64_t[64] sizes
-    cdef int i
     if kwargs:
         raise TypeError(f"Tensor: unexpected arguments {sorted(kwargs)}")
     if len(args) == 1 and not isinstance(args[0], int):
@@ -786,8 +786,8 @@ def legacy_constructor(*args, **kwargs):
         return t if t is args[0] else offered("Tensor", t)
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
-    for i in range(len(args)):
-        sizes[i] = read_index(args[i], b"Tensor", b"size")
+    for i, size in enumerate(args):
+        sizes[<int>i] = read_index(size, b"Tensor", b"size")
     if not args:
         sizes[0] = 0
     return offered("Tensor", new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1))

@@ -35,8 +35,8 @@ def rearranged(name, args, kwargs):
         return None
     import warnings
     listed = ", ".join(f"{k}=..." for k in keywords)
-    warnings.warn(f"{name}: a number before a tensor is of an old signature, write {name}(..., {listed})", UserWarning,
-                  stacklevel=2)
+    warnings.warn(f"This overload of {name} is deprecated: a number before a tensor. Write {name}(..., {listed})",
+                  UserWarning, stacklevel=2)
     numbers = [a for a in args if not isinstance(a, Tensor)]
     return (tuple(a for a in args if isinstance(a, Tensor)),
             {**kwargs, **dict(zip(keywords, numbers, strict=True))})
