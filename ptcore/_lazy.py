@@ -172,7 +172,7 @@ MODULES = {
     "ptcore.nn.parallel": ("comm",),
     "ptcore.optim": ("swa_utils",),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "restart",
+    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo", "restart",
                      "tensorboard"),
 }
 # Methods that are functions of the top level as well.

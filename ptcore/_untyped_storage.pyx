@@ -665,6 +665,9 @@ def resize_(Tensor self not None, *size, memory_format=None):
     return resized(self, n, sizes, memory_format, "resize_")
 
 
+fill_new = None                         # called with a tensor and the bytes that its storage had before
+
+
 def resize_as_(Tensor self not None, the_template, *, memory_format=None):
     """``resize_`` to the shape of another tensor."""
     if not isinstance(the_template, Tensor):
@@ -691,9 +694,12 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
         return self
-    if need > self.storage.nbytes:
+    cdef int64_t before = self.storage.nbytes
+    if need > before:
         resize(self.storage, need)
     _over(self, self.storage, self.offset, n, sizes, strides)
+    if fill_new is not None and need > before:
+        fill_new(self, before)
     return self
 
 
@@ -781,19 +787,7 @@ def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=
     return self
 
 
-def is_set_to(Tensor self not None, Tensor tensor not None):
-    """Whether both are the same window of the same storage."""
-    cdef int i
-    if (self.storage != tensor.storage or self.offset != tensor.offset
-            or self.rank != tensor.rank):
-        return False
-    for i in range(2 * self.rank):
-        if self.dims[i] != tensor.dims[i]:
-            return False
-    return True
-
-
-for _f in (data_ptr, untyped_storage, resize_, resize_as_, set_, is_set_to, is_shared, share_memory_):
+for _f in (data_ptr, untyped_storage, resize_, resize_as_, set_, is_shared, share_memory_):
     setattr(Tensor, _f.__name__, _f)
 
 if hasattr(os, "register_at_fork"):

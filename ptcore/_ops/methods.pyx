@@ -224,6 +224,19 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
 
 
 @overridable
+def is_set_to(Tensor self not None, Tensor tensor not None):
+    """Whether both are the same window of the same storage."""
+    cdef int i
+    if (self.storage != tensor.storage or self.offset != tensor.offset
+            or self.rank != tensor.rank):
+        return False
+    for i in range(2 * self.rank):
+        if self.dims[i] != tensor.dims[i]:
+            return False
+    return True
+
+
+@overridable
 def is_same_size(Tensor self not None, other):
     """Whether both tensors have the same shape."""
     if not isinstance(other, Tensor):
@@ -508,7 +521,7 @@ def cuda_array_interface(self):
 
 
 # What this module adds to Tensor.
-for _f in (detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, astype, to_numpy, tobytes):
+for _f in (detach, detach_, to, cpu, cuda, is_same_size, is_set_to, get_device, new, size, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
 detach = overridable(detach)            # the function; the method asks modes and classes itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
