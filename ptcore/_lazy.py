@@ -172,8 +172,8 @@ MODULES = {
     "ptcore.nn.parallel": ("comm",),
     "ptcore.optim": ("swa_utils",),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo", "restart",
-                     "tensorboard"),
+    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo",
+                     "restart", "tensorboard"),
 }
 # Methods that are functions of the top level as well.
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "clip_", "detach_", "fill_", "fix_",

@@ -24,9 +24,9 @@ def need_determinism(name):
     """Refuses an op for which PyTorch has no deterministic implementation, where such ones are requested."""
     if not matmul["deterministic"]:
         return
-    text = (f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. "
-            "You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's "
-            "acceptable for your application.")
+    text = (f"{name} does not have a deterministic implementation, but you set "
+            "'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for this operation, or you "
+            "can use the 'warn_only=True' option, if that's acceptable for your application.")
     if not determinism["warn_only"]:
         raise RuntimeError(text)
     from ptcore._errors import warn

@@ -178,3 +178,70 @@ def test_gradcheck_finds(fast):
     with pytest.raises(ValueError, match="gradcheck expects at least one input tensor to require gradient"):
         gradcheck(pt.exp, (pt.ones(2),), fast_mode=fast)
     assert np.isfinite(x.detach().numpy()).all()
+
+
+# -- scalars, bags and overlaps ------------------------------------------------------------------------------
+
+def test_index_copy_of_scalars():
+    assert pt.tensor(1.0).index_copy_(0, pt.tensor([0]), pt.tensor([5.0])).item() == 5
+    assert pt.ones(3).index_copy_(0, pt.tensor(1), pt.tensor(5.0)).tolist() == [1, 5, 1]
+    for x, source in ((pt.ones(3), pt.tensor(5.0)), (pt.tensor(1.0), pt.tensor([5.0]))):
+        inputs = x.double().requires_grad_(), source.double().requires_grad_()
+        place = pt.zeros(1, dtype=pt.int64)
+        assert gradcheck(lambda x, s, p=place: x.index_copy(0, p, s), inputs, check_forward_ad=True)
+        assert gradgradcheck(lambda x, s, p=place: x.index_copy(0, p, s) ** 2, inputs)
+    for source in (pt.tensor(5.0), pt.ones(2)):
+        with pytest.raises(IndexError, match="source"):
+            pt.ones(3, 2).index_copy_(0, pt.tensor([1]), source)
+
+
+def test_bags():
+    weight = pt.arange(6.0).view(3, 2).requires_grad_()
+    none = nn.functional.embedding_bag(pt.tensor([0, 1]), weight, pt.tensor([], dtype=pt.int64), mode="sum")
+    none.sum().backward()
+    assert none.shape == (0, 2) and weight.grad.tolist() == [[0, 0]] * 3
+    weights = nn.functional.embedding_bag(pt.tensor([0]), weight, pt.tensor([], dtype=pt.int64), mode="sum",
+                                          per_sample_weights=pt.ones(1))
+    assert weights.shape == (0, 2)
+    for offsets, match in ((pt.tensor([1]), "has to be 0"), (pt.tensor([0, 4]), "greater than input's length 2"),
+                           (pt.tensor([0.0]), "int32 or int64")):
+        with pytest.raises(RuntimeError, match=match):
+            nn.functional.embedding_bag(pt.tensor([0, 1]), weight, offsets)
+
+
+def test_numbers_of_addr():
+    x, v = pt.ones(2, 2), pt.ones(2)
+    for given, numbers, match in (
+            ((x > 0, v > 0, v > 0), {"alpha": 0.5}, "integral"),
+            ((x.int(), v.int(), v.int()), {"beta": 0.5}, "integral"),
+            ((x, v, v), {"beta": 1j}, "non-complex"), ((x, v, v), {"alpha": True}, "Boolean alpha")):
+        with pytest.raises(RuntimeError, match=match):
+            pt.addr(*given, **numbers)
+    assert pt.addr(x, v, v, beta=2, alpha=0.5).tolist() == [[2.5, 2.5]] * 2
+
+
+def test_old_keywords():
+    x = pt.ones(3, requires_grad=True)
+    y = pt.gather(x, 0, pt.tensor([0, 0]), sparse_grad=True)
+    y.sum().backward()
+    assert y.tolist() == [1, 1] and x.grad.tolist() == [2, 0, 0]
+    wide = pt.tensor([[1.0, 0.0], [0.0, 1e-3]])
+    assert pt.linalg.pinv(wide, rcond=0.1).tolist() == pt.linalg.pinv(wide, rtol=0.1).tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.div_(x[0, 0]), lambda x: x.add_(x.t()), lambda x: x.add_(x[0]), lambda x: x[1:].copy_(x[:-1]),
+    lambda x: x[1:].lerp_(x[:-1], 0.5), lambda x: x.view(1, 3, 3).mul_(x), lambda x: pt.exp(x[:-1], out=x[1:])])
+def test_dense_parts_that_overlap(call):
+    """Nothing is written by a call that is refused; memory that is only beside the result, or not dense, is fine."""
+    x = pt.arange(9.0).view(3, 3)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        call(x)
+    assert x.view(-1).tolist() == list(range(9))
+    with pt.no_grad(), pytest.raises(RuntimeError, match="refer to a single memory location"):
+        call(x.clone().requires_grad_())
+    assert x[0].copy_(x[1]).tolist() == [3, 4, 5] and x.add_(x.view(3, 3))[0].tolist() == [6, 8, 10]
+    assert x[:, 1:].add_(x[:, :1]).shape == (3, 2) and x.fill_(x[0, 0]).tolist() == [[6.0] * 3] * 3
+    array = np.arange(4.0)
+    pt.from_numpy(array)[1:].copy_(pt.from_numpy(array)[:-1])
+    assert array.tolist() == [0, 0, 1, 2]

@@ -1,8 +1,8 @@
 """Signatures of earlier PyTorch releases that programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
 
 A call comes here if its arguments did not fit the present signature. Tensors stay in their order, numbers
-become keywords. Also handled: ``x.view(dtype=...)``, as the row takes a dtype only in place of the sizes, ``sparse_grad``
-of ``gather`` and ``rcond`` of ``linalg.pinv``.
+become keywords. Also handled: ``x.view(dtype=...)``, as the row takes a dtype only in place of the sizes,
+``sparse_grad`` of ``gather`` and ``rcond`` of ``linalg.pinv``.
 """
 from ptcore._tensor import Tensor
 

@@ -1,7 +1,7 @@
 """What deterministic programs see of memory without content.
 
-``fill_uninitialized_memory`` (True by default) says whether such memory is filled, with NaN, the largest integer or True,
-while :func:`ptcore.use_deterministic_algorithms` is on: that of ``empty`` and its like, and what ``resize_`` adds.
+``fill_uninitialized_memory`` (True by default) says whether such memory is filled, with NaN, the largest integer or
+True, while :func:`ptcore.use_deterministic_algorithms` is on: that of ``empty`` and its like, and what ``resize_`` adds.
 
 >>> import ptcore
 >>> ptcore.utils.deterministic.fill_uninitialized_memory
@@ -13,7 +13,7 @@ import types
 from ptcore import _precision
 from ptcore._ops.creation.creation import fill_unset
 
-__all__ = ["fill_uninitialized_memory"]
+__all__ = []
 
 
 class _Deterministic(types.ModuleType):

@@ -11,13 +11,13 @@ from ptcore._ops.creation.creation import fill_unset
 from ptcore._overrides import typename as typename  # pickles may name it here
 
 
-
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
-    """Requests equal results in every run. Memory without content, as of ``empty``, is then filled
-    (:mod:`ptcore.utils.deterministic`), and ops for which PyTorch has no such implementation raise, or warn. Results of ptcore are equal by themselves, except sums of floats at indexed
-    places on a CUDA device (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing,
-    ``embedding`` and ``grid_sample``, weighted histograms), whose order is the hardware's. The setting makes cuDNN's
-    results equal too.
+    """Requests equal results in every run.
+
+    Results of ptcore are equal by themselves, except sums of floats at indexed places on a CUDA device (``index_add``,
+    ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing, ``embedding`` and ``grid_sample``,
+    weighted histograms), whose order is the hardware's. The setting makes cuDNN's results equal too. It fills memory
+    without content (:mod:`ptcore.utils.deterministic`). ``max_unpool`` raises or warns, as in PyTorch.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)

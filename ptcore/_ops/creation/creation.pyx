@@ -186,8 +186,8 @@ cdef frozenset UNSET = frozenset((b"empty", b"empty_like", b"empty_strided", b"n
 
 
 def fill_unset(bint on):
-    """Whether ``empty`` and its like, and what ``resize_`` adds, are filled, so that a program that reads them gives the
-    same in every run."""
+    """Whether ``empty`` and its like, and what ``resize_`` adds, are filled, so that a program that reads them gives
+    the same in every run."""
     global fills
     fills = on
     _storages.fill_new = fill_added if on else None

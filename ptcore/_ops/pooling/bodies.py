@@ -4,11 +4,11 @@ import math
 from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched, _windows
 
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError
-from ptcore._precision import need_determinism
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import rand
 from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
+from ptcore._precision import need_determinism
 
 
 # -- pooling ------------------------------------------------------------------------------------

@@ -126,11 +126,11 @@ def addr(input, vec1, vec2, beta, alpha):
     dtype = promoted((input, vec1, vec2))
     for name, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, (float, complex)) and dtype.kind not in "fc":
-            raise RuntimeError(f"addr: For integral input tensors, argument {name} must not be a floating point number, "
-                               f"got {value}")
+            raise RuntimeError(f"addr: For integral input tensors, argument {name} must not be a floating point "
+                               f"number, got {value}")
         if isinstance(value, complex) and dtype.kind != "c":
-            raise RuntimeError(f"addr: For non-complex input tensors, argument {name} must not be a complex number, got "
-                               f"{value}")
+            raise RuntimeError(f"addr: For non-complex input tensors, argument {name} must not be a complex number, "
+                               f"got {value}")
         if isinstance(value, bool) and dtype.kind != "b":
             raise RuntimeError(f"addr: Boolean {name} only supported for Boolean results")
     if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # the product is an "or" of "and"s
