@@ -1,7 +1,8 @@
 """What deterministic programs see of memory without content.
 
 ``fill_uninitialized_memory`` (True by default) says whether such memory is filled, with NaN, the largest integer or
-True, while :func:`ptcore.use_deterministic_algorithms` is on: that of ``empty`` and its like, and what ``resize_`` adds.
+True, while :func:`ptcore.use_deterministic_algorithms` is on: that of ``empty`` and its like, and what ``resize_``
+adds.
 
 >>> import ptcore
 >>> ptcore.utils.deterministic.fill_uninitialized_memory

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:TypedStorag
 
 READ = """
 import pickle, sys, warnings
-warnings.simplefilter("ignore")
+warnings.filterwarnings(action="ignore", message="TypedStorage is deprecated")
 import torch
 storage, untyped, tensor, row, half, parameter, marked, words, lazy = pickle.loads(sys.stdin.buffer.read())
 assert torch.__name__ == "torch" and "ptcore" in sys.modules
