@@ -213,8 +213,9 @@ def _typed_storage(self):
 
 def storage(self):
     """The tensor's memory as a storage with its dtype; deprecated, as all typed storages are."""
+    found = _typed_storage(self)
     _warn_typed_storage_removal(stacklevel=2)
-    return _typed_storage(self)
+    return found
 
 
 def storage_type(self):

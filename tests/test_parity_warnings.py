@@ -94,6 +94,19 @@ CASES = {
         "out": lambda lib: (lambda x: lib.exp(x[:-1], out=x[1:]))(lib.ones(3)),
         "out of a view": lambda lib: (lambda x: lib.add(x.view(1, 3), 1, out=x.view(1, 3)))(lib.ones(3)),
         "where": lambda lib: (lambda x: lib.where(x[1:] > 0, x[1:], x[:-1], out=x[1:]))(lib.ones(3)),
+        **{f"{name}{which}": (lambda lib, call=call, part=part: (lambda x: call(
+            lib, x, lib.tensor([0, 1, 2][:3 - part]), x[part:]))(lib.ones(3)))
+           for which, part in ((" of itself", 0), (" of a part", 1)) for name, call in {
+               "index_add_": lambda lib, x, i, y: x.index_add_(0, i, y),
+               "index_copy_": lambda lib, x, i, y: x.index_copy_(0, i, y),
+               "scatter_": lambda lib, x, i, y: x.scatter_(0, i, y),
+               "scatter_add_": lambda lib, x, i, y: x.scatter_add_(0, i, y),
+               "scatter_reduce_": lambda lib, x, i, y: x.scatter_reduce_(0, i, y, "amax"),
+               "put_": lambda lib, x, i, y: x.put_(i, y), "index_put_": lambda lib, x, i, y: x.index_put_((i,), y),
+               "index_fill_": lambda lib, x, i, y: x.index_fill_(0, i, y[0])}.items()},
+        "places": lambda lib: (lambda x: x.scatter_(0, x, 1))(lib.zeros(3, dtype=lib.int64)),
+        "masked_scatter_": lambda lib: (lambda x: x.masked_scatter_(x > 0, x))(lib.ones(3)),
+        "addmm_": lambda lib: (lambda x: x.addmm_(x, x))(lib.ones(3, 3)),
         "foreach": lambda lib: (lambda x: lib._foreach_add_([x[1:]], [x[:-1]]))(lib.ones(3))}.items()},
     "bags": lambda lib: lib.nn.functional.embedding_bag(lib.tensor([0, 1]), lib.ones(3, 2), lib.tensor([1])),
     "bags too long": lambda lib: lib.nn.functional.embedding_bag(lib.tensor([0]), lib.ones(3, 2), lib.tensor([0, 4])),

@@ -245,3 +245,16 @@ def test_dense_parts_that_overlap(call):
     array = np.arange(4.0)
     pt.from_numpy(array)[1:].copy_(pt.from_numpy(array)[:-1])
     assert array.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, i: x.index_add_(0, i, x), lambda x, i: x.index_copy_(0, i, x), lambda x, i: x.scatter_(0, i, x),
+    lambda x, i: x.scatter_add_(0, i, x), lambda x, i: x.scatter_reduce_(0, i, x, "amax"), lambda x, i: x.put_(i, x),
+    lambda x, i: x.index_put_((i,), x), lambda x, i: x[:2].index_add_(0, i[:2], x[1:])])
+def test_places_are_not_written_from_themselves(call):
+    x, places = pt.arange(3.0), pt.tensor([2, 0, 1])
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        call(x, places)
+    assert x.tolist() == [0, 1, 2]
+    wide = pt.arange(6.0)
+    assert wide[::2].index_copy_(0, places, wide[1::2]).tolist() == [3, 5, 1]

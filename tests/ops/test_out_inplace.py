@@ -320,9 +320,11 @@ def test_additions_in_place_touch_what_they_add_to_alone(name):
 def test_additions_in_place_from_their_own_memory(name):
     x = ptcore.arange(6.)
     expected = x.numpy().copy()
-    np.add.at(expected, [0, 1, 2], expected[3:])
-    getattr(x, name)(0, ptcore.tensor([0, 1, 2]), x[3:])
+    np.add.at(expected, [0, 1, 2], expected[::2].copy())
+    getattr(x, name)(0, ptcore.tensor([0, 1, 2]), x[::2])
     assert np.array_equal(x.numpy(), expected)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        getattr(x, name)(0, ptcore.tensor([0, 1, 2]), x[3:])        # PyTorch refuses what is dense
     refused = x.clone()
     with pytest.raises(IndexError):
         getattr(refused, name)(0, ptcore.tensor([0, 6]), ptcore.ones(2))

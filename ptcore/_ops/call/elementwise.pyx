@@ -512,8 +512,15 @@ cdef bint overlaps_another(Call *c, Tensor x) except -1:
 
 cdef bint overlap_in_part(Tensor a, Tensor b) noexcept:
     """Whether two dense tensors show some of the same bytes, in part or in another order."""
-    cdef char *first
-    cdef char *other
+    if not shows_the_same(a, b):
+        return False
+    if address(a) == address(b) and a.count * ITEMSIZE[a.dt] == b.count * ITEMSIZE[b.dt]:
+        return a.rank != b.rank or not same_sizes(a.rank, a.dims + a.rank, b.dims + b.rank)
+    return True
+
+
+cdef bint shows_the_same(Tensor a, Tensor b) noexcept:
+    """Whether two dense tensors of one storage have a byte in common."""
     cdef int64_t size = a.count * ITEMSIZE[a.dt], its = b.count * ITEMSIZE[b.dt]
     if (a.storage != b.storage or not size or not its or (a.flags | b.flags) & PT_INTERPOSED
             or a.storage.device == DEVICE_META):
@@ -521,10 +528,7 @@ cdef bint overlap_in_part(Tensor a, Tensor b) noexcept:
     if (a.flags & PT_NONCONTIGUOUS and not is_dense(a.rank, a.dims, a.dims + a.rank)) or (
             b.flags & PT_NONCONTIGUOUS and not is_dense(b.rank, b.dims, b.dims + b.rank)):
         return False
-    first, other = address(a), address(b)
-    if first == other and size == its:
-        return a.rank != b.rank or not same_sizes(a.rank, a.dims + a.rank, b.dims + b.rank)
-    return first < other + its and other < first + size
+    return address(a) < address(b) + its and address(b) < address(a) + size
 
 
 cdef bint one_value(Call *c) noexcept:
