@@ -386,7 +386,7 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
         if (isinstance(<object>slots[k], Tensor) and (<Tensor>slots[k]).storage == (<Tensor>x).storage
                 and info(s.op).name in ALONE and shows_the_same(<Tensor>x, <Tensor>slots[k])
                 and not (k == 3 and info(s.op).name == b"index_fill")
-                and not (k == 1 and info(s.op).name == b"index_put")):
+                and not (info(s.op).name == b"index_put" and isinstance(<object>slots[1], Tensor))):
             raise RuntimeError(f"{info(s.op).name.decode()}_: unsupported operation: some elements of the input tensor "
                                "and the written-to tensor refer to a single memory location. Please clone() the tensor "
                                "before performing the operation.")
