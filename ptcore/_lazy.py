@@ -4,6 +4,7 @@ This is the only place where a name of a lower layer leads to a file of a higher
 names through this table. ``TABLE`` is a literal, which stubs and tests read as well. ``MOVED`` has the old paths that
 pickles and files may name.
 """
+import os
 import sys
 from importlib import import_module
 
@@ -321,3 +322,17 @@ def attach(owner, name="ptcore.Tensor"):
     for file, its in TABLE[name].items():
         for name in its:
             Later(owner, name, file)
+
+
+def _before_fork():
+    from ptcore._forking import wait_for_imports
+    wait_for_imports()
+
+
+def _in_child():
+    from ptcore._forking import forget_unfinished
+    forget_unfinished()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_in_child)

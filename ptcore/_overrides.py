@@ -4,6 +4,7 @@ Ops offer a call if an argument is no plain tensor (``call/offer.pyx``). This fi
 functions for code that is no op. ``ptcore.overrides`` has the public names. Also names of types, for messages.
 """
 import functools
+import sys
 
 from ptcore._state import FunctionMode, _disabled_torch_function_impl, below_mode, torch_function_is_off
 from ptcore._state import function_modes as modes
@@ -43,6 +44,38 @@ def flat(values, depth=0):
             yield x
 
 
+def is_tensor_of_others(x):
+    """Whether a value is a tensor of PyTorch, or of another copy of ptcore."""
+    if isinstance(x, Tensor):
+        return False
+    return any([(cls.__name__, cls.__module__) in (("TensorBase", "torch._C"), ("Tensor", Tensor.__module__))
+                for cls in type(x).__mro__])
+
+
+def refuse_tensors_of_others(name, values):
+    """Raises TypeError if one of the values is a tensor of another library, whose ``__torch_function__`` would ask
+    ours again, and so on."""
+    for x in flat(values):
+        if is_tensor_of_others(x):
+            cls = type(x)
+            raise TypeError(f"{name}: expected tensors of ptcore, got a {cls.__module__}.{cls.__qualname__}; "
+                            "ptcore.from_dlpack(x) gives a tensor of ptcore over the same memory")
+
+
+def refuse_function_of_others(function, args, kwargs):
+    """Raises TypeError if PyTorch asks ``Tensor.__torch_function__`` about one of its own functions."""
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(torch, "Tensor", Tensor) is Tensor:
+        return
+    refuse_tensors_of_others(function.__name__, (*args, *kwargs.values()))
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or getattr(
+        owner, "__name__", "")
+    if module.partition(".")[0] == "torch":
+        raise TypeError(f"{function.__name__}: a function of PyTorch got a tensor of ptcore; torch.from_dlpack(x) "
+                        "gives a tensor of PyTorch over the same memory")
+
+
 def answer(function, args, kwargs, relevant=None):
     """The first result of the arguments' ``__torch_function__`` for a call; NotImplemented if none handles it."""
     owners = overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)
@@ -51,6 +84,8 @@ def answer(function, args, kwargs, relevant=None):
         result = ask_mode(function, args, kwargs, types)
         if result is not NotImplemented:
             return result
+    if owners:
+        refuse_tensors_of_others(function.__name__, owners)
     for x in owners:
         result = x.__torch_function__(function, types, tuple(args), kwargs)
         if result is not NotImplemented:

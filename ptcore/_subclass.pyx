@@ -3,6 +3,8 @@
 A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
 ``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
 """
+import sys
+
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
@@ -33,6 +35,9 @@ def _default_torch_function(cls, func, types, args=(), kwargs=None):
     for t in types:
         if not issubclass(cls, t):
             return NotImplemented
+    if "torch" in sys.modules:
+        from ptcore._overrides import refuse_function_of_others
+        refuse_function_of_others(func, args, kwargs or {})
     result = _disabled_torch_function_impl(func, types, args, kwargs)
     return _keep_type(result, cls)
 
@@ -303,6 +308,8 @@ _tensor.layout_seen = symbolic_layout
 def check_grad(Tensor t not None, value):
     """Raises for a value that cannot be the gradient of a tensor."""
     if not isinstance(value, Tensor):
+        from ptcore._overrides import refuse_tensors_of_others
+        refuse_tensors_of_others("grad", [value])
         raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
     cdef Tensor g = <Tensor>value
     if g is t:

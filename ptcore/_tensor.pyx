@@ -128,6 +128,8 @@ cdef class Tensor:
         return table.binary(table.op[SLOT_MOD], x, y)
 
     def __pow__(x, y, z):
+        if z is not None:
+            raise TypeError("pow: a tensor takes no third argument, the modulus; write (x ** y) % modulus")
         return table.binary(table.op[SLOT_POW], x, y)
 
     def __matmul__(x, y):

@@ -14,7 +14,7 @@ def main(argv=None):
                "includedir": ("the folder of the C and C++ headers", include),
                "cython-path": ("the folder in which Cython finds ptcore's .pxd files", os.path.dirname(package)),
                "pkgconfigdir": ("the folder of ptcore.pc", os.path.join(package, "_pkgconfig"))}
-    parser = argparse.ArgumentParser(prog="ptcore-config", description=__doc__.partition(": ")[2])
+    parser = argparse.ArgumentParser(prog="ptcore-config", description=(__doc__ or "").partition(": ")[2])
     for name, (help_text, answer) in answers.items():
         parser.add_argument(f"--{name}", action="append_const", dest="asked", const=answer, help=help_text)
     asked = parser.parse_args(argv).asked

@@ -70,6 +70,7 @@ def imports_torch(text):
     return any(name.partition(".")[0] == "torch" and not any(before < at for before in skips) for at, name in names)
 
 
+@pytest.mark.outer
 def test_the_suite_needs_no_torch():
     found = [path.name for path in sorted(HERE.rglob("test_*.py")) if path.parent.name != "compat"
              and imports_torch(path.read_text())]

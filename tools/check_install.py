@@ -52,7 +52,7 @@ def where(python, cwd):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--keep", action="store_true", help="leave the folder with the environment")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="ptcore-install-"))

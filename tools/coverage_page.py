@@ -175,7 +175,7 @@ def page(torch, pt):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--print", action="store_true", help="print what is absent and not proven in place of writing")
     args = parser.parse_args()
     warnings.simplefilter("ignore")

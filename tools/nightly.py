@@ -123,6 +123,8 @@ def parts(seed):
                                   {"PTCORE_GUARD_EXAMPLES": str(PROGRAMS // 4)})
     found["outside_state"] = ([*pytest, "tests/jit/test_outside_state.py"],
                               {"PTCORE_OUTSIDE_PROGRAMS": str(PROGRAMS // 5), "PTCORE_TEST_SEED": str(seed % 10**9)})
+    # one training program wherever programs run
+    found["places"] = ([sys.executable, "-P", "tools/places.py"], {})
     # random calls, which the sanitizers watch; a part is one that ends within its limit
     storm = ["tools/storm.py", "--seed", str(seed), "--torch", sys.executable]
     found["storm"] = ([sys.executable, "-P", *storm, "--calls", "200000", "--report", str(WORK / "storm.json")], {})

@@ -134,7 +134,7 @@ def weigh(wheel):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("build", nargs="?", type=Path, default=Path("build"))
     parser.add_argument("--loops", type=int, default=0, metavar="N")
     parser.add_argument("--wheel", type=Path, metavar="FILE")

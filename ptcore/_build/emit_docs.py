@@ -46,7 +46,7 @@ def derivative(op):
             return ["Without derivative."]
         file, function = rule_of(op.name)
         notes.insert(0, f"Gradient: ``{function}`` of ``ptcore/autograd/rules/{file}``.")
-    return list(dict.fromkeys(notes))
+    return list(dict.fromkeys(notes)) or ["Without derivative."]
 
 
 def entry(op):

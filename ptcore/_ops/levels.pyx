@@ -7,6 +7,7 @@ from ptcore._ops.table.ids cimport register_kernels
 cdef extern from "parallel.hpp":
     int pt_get_num_threads()
     void pt_set_num_threads(int)
+    int pt_set_flush_denormal(int)
 
 cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -98,5 +99,25 @@ def set_num_threads(int n):
     pt_set_num_threads(n)
 
 
+def set_flush_denormal(bint mode):
+    """Whether the processor could be told to treat denormal numbers as zero in this thread, or to keep them."""
+    return pt_set_flush_denormal(mode) != 0
+
+
+def _warn_of_settings():
+    """Warns of variables of the environment that are set and have no effect."""
+    import warnings
+    wanted = os.environ.get("PTCORE_CPU_CAPABILITY", "")
+    if wanted and wanted != cpu_capability():
+        warnings.warn(f"PTCORE_CPU_CAPABILITY={wanted!r} is none of the levels of this build that this processor has: "
+                      f"{cpu_capability()!r} is used", RuntimeWarning, stacklevel=3)
+    threads = os.environ.get("PTCORE_NUM_THREADS", "")
+    if threads and not (threads.strip().isdecimal() and int(threads) > 0):
+        warnings.warn(f"PTCORE_NUM_THREADS={threads!r} is no positive number: it is ignored", RuntimeWarning,
+                      stacklevel=3)
+
+
 cdef bytes _wanted = os.environ.get("PTCORE_CPU_CAPABILITY", "").encode()
 pt_select(<const char *>_wanted if _wanted else NULL, <pt_enter_kernels>register_kernels)
+if "PTCORE_CPU_CAPABILITY" in os.environ or "PTCORE_NUM_THREADS" in os.environ:
+    _warn_of_settings()

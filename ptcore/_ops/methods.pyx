@@ -337,6 +337,8 @@ def matrix_transposed(Tensor self not None):
 
 def matrices_adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
+    if self.rank == 1:
+        raise RuntimeError("mH: the tensor needs at least 2 dimensions, got 1")
     return adjoint(self)
 
 

@@ -74,7 +74,8 @@ def architectures(words):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m ptcore.cuda.warmup", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m ptcore.cuda.warmup",
+                                     description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--arch", nargs="*", default=[], help="such as sm_80 sm_90; the devices' own if absent")
     parser.add_argument("--programs", default="", help="only programs whose name has this in it")
     parser.add_argument("--list", metavar="FILE", help="only the programs of a file that save_programs wrote")

@@ -109,7 +109,7 @@ class Example:
 
     def __init__(self, name, doc, argv, **settings):
         parser = argparse.ArgumentParser(
-            prog=f"python -m ptcore.examples.{name}", description=doc.splitlines()[0]
+            prog=f"python -m ptcore.examples.{name}", description=(doc or "").partition("\n")[0]
         )
         add = parser.add_argument
         for key, (default, text) in settings.items():

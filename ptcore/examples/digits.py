@@ -186,7 +186,7 @@ def digest(model):
 def parse_arguments(argv=None):
     """Options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m ptcore.examples.digits", description=__doc__.splitlines()[0]
+        prog="python -m ptcore.examples.digits", description=(__doc__ or "").partition("\n")[0]
     )
     add = parser.add_argument
     add("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one model each")

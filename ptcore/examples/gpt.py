@@ -286,7 +286,7 @@ def plot(path, history):
 def parse_arguments(argv=None):
     """Options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m ptcore.examples.gpt", description=__doc__.splitlines()[0]
+        prog="python -m ptcore.examples.gpt", description=(__doc__ or "").partition("\n")[0]
     )
     add = parser.add_argument
     add("--steps", type=int, default=800)

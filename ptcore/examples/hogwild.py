@@ -93,7 +93,7 @@ def plot(path, losses, scores):
 def parse_arguments(argv=None):
     """Options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m ptcore.examples.hogwild", description=__doc__.splitlines()[0]
+        prog="python -m ptcore.examples.hogwild", description=(__doc__ or "").partition("\n")[0]
     )
     add = parser.add_argument
     add("--processes", type=int, default=4)

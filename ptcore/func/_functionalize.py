@@ -27,14 +27,17 @@ from ptcore._ops.functions import (
     transpose,
     view_as_complex,
     view_as_real,
+    with_values,
 )
 from ptcore._ops.table.ids import op_id, op_name
+from ptcore._state import enable_grad, is_history_recorded
 from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 
 INPLACE = 1
 VIEW, RESHAPE = op_id("view"), op_id("reshape")
+DETACHED = op_id("detach"), (), None            # a step of views
 
 
 class Memory:
@@ -85,6 +88,9 @@ class Functional(Payload):
         found = value
         for step, whole in zip(reversed(self.views), reversed(wholes)):
             found = put_back(step, whole, found)
+        if self.owner.recorded and not is_history_recorded():
+            with enable_grad():
+                found = _detached(memory.value, found)
         count_one(memory.counter)
         memory.value, memory.version = laid_as(found, memory.value), memory.version + 1
         self._tensor, self._seen = (memory.value if not self.views else value), memory.version
@@ -96,7 +102,7 @@ class Functional(Payload):
         return self.tensor.item()
 
     def detached(self):
-        return self.owner.stand_in(self.tensor.detach(), self.memory, self.views)
+        return self.owner.stand_in(shown(DETACHED, self.tensor), self.memory, (*self.views, DETACHED))
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
@@ -174,6 +180,11 @@ def _unfolded(whole, part, place, dim, size, step):
     return reshape(index_copy(reshape(whole, (-1,)), 0, reshape(places, (-1,)), reshape(part, (-1,))), whole.shape)
 
 
+def _detached(whole, part, place=None):
+    """A write that is not recorded changes the values of a tensor, and not its history."""
+    return with_values(whole, part) if whole.dtype.is_floating_point or whole.dtype.is_complex else part
+
+
 UNDO = {
     **dict.fromkeys(("reshape", "squeeze", "unsqueeze", "expand"), _reshaped),
     "view": _viewed,
@@ -191,6 +202,7 @@ UNDO = {
     "view_as_real": lambda whole, part, place: view_as_complex(part),
     "view_as_complex": lambda whole, part, place: view_as_real(part),
     "unfold": _unfolded,
+    "detach": _detached,
     "diagonal": lambda whole, part, place, offset=0, dim1=0, dim2=1: diagonal_scatter(whole, part, offset, dim1, dim2),
 }
 
@@ -223,7 +235,7 @@ class Functionalizer(Interpreter):
     traces = True               # values are the same as without this interpreter
 
     def __init__(self, copies=False):
-        self.copies = copies
+        self.copies, self.recorded = copies, is_history_recorded()
 
     def lift(self, x):
         """The stand-in of a tensor, with a memory of its own."""

@@ -8,6 +8,7 @@ import ast
 import copy
 import inspect
 import linecache
+import sys
 
 _FUTURE = 0
 for _name in __future__.all_feature_names:
@@ -15,6 +16,7 @@ for _name in __future__.all_feature_names:
 _TRIES = 6                          # lines to try as the end of a definition behind its last line with code
 CALL = "_ptcore_call"               # name of the dispatcher in functions that shallow.py rewrites
 KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
+PYTEST = {"@pytest_ar", "@py_builtins"}         # imports in files whose assertions pytest rewrites
 _files = {}                         # file name -> (its lines, the tree)
 
 
@@ -92,30 +94,50 @@ def find(code, is_proved=True):
             for imported in (called, ()) if called else ((),):
                 if _same(compiled_from(found, code, imported), code):
                     return found
-            if called and _same(compiled_from(found, code, called & _imported(code.co_filename, lines)), code):
+            if called and _same(compiled_from(found, code, called & _imported(name, lines)), code):
+                return found
+            rewritten = _as_pytest_rewrites(found, code)
+            if rewritten is not None and any([_same(compiled_from(rewritten, code, PYTEST | imported), code)
+                                              for imported in (called, set(), called & _imported(name, lines))]):
                 return found
     if not lines:
         raise NoSource(f"no source for {code.co_name}: {name} cannot be read")
     raise NoSource(f"the source of {code.co_name} has changed since it was compiled, or is rewritten by a tool")
 
 
+def _as_pytest_rewrites(found, code):
+    """The definition with its assertions as pytest rewrites them in test files; None for a code without such ones."""
+    rewrite = sys.modules.get("_pytest.assertion.rewrite")
+    if rewrite is None or not any([not PYTEST.isdisjoint(c.co_names) for c in (code, *_all_codes(code))]):
+        return None
+    module = ast.Module([copy.deepcopy(found)], [])
+    rewrite.rewrite_asserts(module, b"")
+    return module.body[-1]
+
+
 def _candidates(code, lines):
-    """Candidates for the definition: the text that begins at the function's line, then all lambdas of the file."""
+    """Candidates for the definition: the text that begins at the function's line, then those of its name, or all
+    lambdas, of the file: an editor or a tool that loads modules again may have moved it."""
     for tree in _blocks(code, lines):
-        if code.co_name != "<lambda>":
+        if code.co_name == "<lambda>":
+            found = _lambdas(tree, code)
+            if found:
+                yield from found
+                return
+        elif tree.body:
             made = tree.body[0]
             made = made.body[0] if isinstance(made, ast.If) else made
-            if isinstance(made, (ast.FunctionDef, ast.AsyncFunctionDef)) and made.name == code.co_name:
+            if _is_named(made, code):
                 yield made
-            return
-        found = _lambdas(tree, code)
-        if found:
-            yield from found
-            return
-    if code.co_name == "<lambda>":
-        tree = _whole(code.co_filename, lines)
-        if tree is not None:
-            yield from map(copy.deepcopy, _lambdas(tree, code))     # copies, since the rewriter changes the tree
+    tree = _whole(code.co_filename, lines)
+    if tree is not None:                # copies, since the rewriter changes the tree
+        found = _lambdas(tree, code) if code.co_name == "<lambda>" else [
+            node for node in ast.walk(tree) if _is_named(node, code)]
+        yield from map(copy.deepcopy, found)
+
+
+def _is_named(node, code):
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name
 
 
 def _whole(name, lines):

@@ -343,7 +343,8 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     """The graph of the rows that one call of a function or module runs, as a function or module.
 
     The graph also runs on arguments of other sizes. Branches, loops and values that the program reads are those of this
-    call: reading a value warns, and conditions on sizes are checked at each run.
+    call: reading a value warns, and conditions on sizes are checked at each run. The graph keeps ``detach()``, but no
+    ``no_grad()`` block, as in PyTorch: gradients flow through what such a block computes.
 
     Parameters
     ----------

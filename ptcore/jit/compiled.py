@@ -1,8 +1,10 @@
 """``compile``: calls of a function are answered by graphs captured from earlier calls."""
 import functools
 import inspect
+import signal
 import sys
 import threading
+import traceback
 import types
 import weakref
 
@@ -54,6 +56,24 @@ class _State(threading.local):
         """Changes the thread's state."""
         self.capturing, self.left_out = capturing, left_out
         leave_to_python(capturing or left_out > 0)
+
+
+def comes_from_signal(error):
+    """Whether a handler of a signal raised an error: it belongs to the caller, at whatever line it came."""
+    codes = set()
+    for number in signal.valid_signals():
+        handler = signal.getsignal(number)
+        while isinstance(handler, functools.partial):
+            handler = handler.func
+        if callable(handler) and not hasattr(handler, "__code__"):
+            handler = getattr(handler, "__func__", type(handler).__call__)
+        codes.add(getattr(handler, "__code__", None))
+    return any([frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)])
+
+
+def is_not_the_programs(error):
+    """Whether an error, such as an interrupt, leaves a capture as it is: the eager call would not raise it again."""
+    return not isinstance(error, Exception) or comes_from_signal(error)
 
 
 state = _State()
@@ -200,7 +220,7 @@ class Compiled(Entry):
                 for effect in segment.effects:
                     effect.perform(inputs, results)
             except Exception as error:
-                if not segment.watched:
+                if not segment.watched or comes_from_signal(error):
                     raise
                 return self.handled(error, [s for s, _, _ in path] + [segment], copies, offset, args, kwargs)
             if segment.asks is None:
@@ -253,8 +273,11 @@ class Compiled(Entry):
             if has_effects:
                 raise CaptureError(f"{self.name} cannot go on behind a step that it has made: "
                                    f"{stop.reason}{_at(stop.where)}") from None
-        except Exception as error:
+        except BaseException as error:
             if has_effects:
+                raise
+            if is_not_the_programs(error):
+                capture.undo()
                 raise
             counts["raised"] += 1
             raised = self.error = error.with_traceback(None)
@@ -307,7 +330,12 @@ class Compiled(Entry):
                 result = self.run_capture(capture)
             except Unsupported as stop:
                 failed = stop
-            except Exception as error:      # the program's error or only the tracer's: the eager call shows which
+            except BaseException as error:  # the program's error or only the tracer's: the eager call shows which
+                if is_not_the_programs(error):
+                    capture.undo()
+                    default_generator.set_offset(offset)
+                    set_mode(grad)
+                    raise
                 counts["raised"] += 1
                 raised = self.error = error.with_traceback(None)
             else:

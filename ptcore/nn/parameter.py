@@ -6,6 +6,7 @@ operations on them stay on the core's fast path and return plain tensors.
 
 import ptcore
 from ptcore import Tensor
+from ptcore._overrides import refuse_tensors_of_others
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -14,6 +15,7 @@ def _plain(data, name):
     if data is None:
         return ptcore.empty(0)
     if not isinstance(data, Tensor):
+        refuse_tensors_of_others(name, [data])
         raise TypeError(f"{name}: data must be a Tensor, got {type(data).__name__}")
     return data
 

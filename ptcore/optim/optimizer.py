@@ -16,6 +16,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import ShapeError
 from ptcore._ops.optimizers import optimizers
+from ptcore._overrides import refuse_tensors_of_others
 from ptcore._watching import when_profiled
 from ptcore.utils.hooks import RemovableHandle
 
@@ -471,6 +472,7 @@ class Optimizer:
         param_group["params"] = params
         for p in params:
             if not isinstance(p, Tensor):
+                refuse_tensors_of_others(type(self).__name__, [p])
                 raise TypeError(
                     "optimizer can only optimize Tensors, but one of the params is "
                     f"{type(p).__name__}"

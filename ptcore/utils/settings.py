@@ -8,6 +8,7 @@ from ptcore._device import set_default_device
 from ptcore._dtype import set_default_dtype
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import fill_unset
+from ptcore._ops.levels import set_flush_denormal as _set_flush_denormal
 from ptcore._overrides import typename as typename  # pickles may name it here
 
 
@@ -85,15 +86,29 @@ def set_default_tensor_type(t) -> None:
 
 
 def set_flush_denormal(mode) -> bool:
-    """Returns False: denormal numbers are kept on every processor.
+    """Lets operations that this thread calls treat denormal numbers as zero, or keep them.
+
+    Products of matrices keep to the settings of the BLAS library's own threads.
+
+    Parameters
+    ----------
+    mode : bool
+
+    Returns
+    -------
+    bool
+        False if the processor has no such mode. x86-64 and AArch64 have it.
 
     Examples
     --------
     >>> import ptcore
-    >>> ptcore.set_flush_denormal(True)
-    False
+    >>> done = ptcore.set_flush_denormal(True)
+    >>> flushed = ptcore.tensor([1e-310], dtype=ptcore.float64) * 1
+    >>> _ = ptcore.set_flush_denormal(False)
+    >>> flushed.item() == 0 or not done
+    True
     """
-    return False
+    return _set_flush_denormal(mode)
 
 
 def get_num_interop_threads() -> int:

@@ -115,6 +115,7 @@ def test_random_trace_equals_model(start, trace, seed):
     (19 * MIB, 20 * MIB, 20 * MIB),
     (35 * MIB + 7, 36 * MIB, 36 * MIB),
 ])
+@pytest.mark.outer
 def test_sizes(start, n, allocated, reserved):
     driver = start()
     driver.allocate(n)

@@ -1,5 +1,6 @@
 """Functions whose text Python does not keep run as they are, which is told once; all others are captured."""
 import doctest
+import importlib
 import linecache
 import subprocess
 import sys
@@ -113,3 +114,47 @@ def test_command_line_and_standard_input(way, tmp_path):
     assert (told, captures) in ((1, "1"), (0, "1"))     # some releases of Python keep these texts
     if sys.version_info < (3, 13):
         assert told == 1
+
+
+def asserted(x, limit=3):
+    assert x.shape[0] < limit, f"at most {limit}"
+    inner = [k for k in range(2) if x.dim() == 1]
+    assert inner and len(inner) == 2
+    assert (isinstance(x, pt.Tensor) and not x.requires_grad) or x.is_leaf
+
+    def last(y):
+        assert y.dtype == pt.float32
+        return y + 1
+    return last(x * 2)
+
+
+class Asserting(pt.nn.Module):
+    def forward(self, x):
+        assert pt.is_tensor(x)
+        return x - 1
+
+
+def test_assertions_that_pytest_rewrites_are_captured():
+    assert "@pytest_ar" in asserted.__code__.co_names       # this file's are
+    x = pt.ones(2)
+    compiled = pt.compile(asserted, fullgraph=True)
+    assert compiled(x).tolist() == compiled(x).tolist() == [3.0, 3.0]
+    assert pt.compiler.explain(asserted)(x).graph_count == 1
+    assert pt.compile(Asserting(), fullgraph=True)(x).tolist() == [0.0, 0.0]
+    with pytest.raises(AssertionError, match="at most 3"):
+        pt.compile(asserted)(pt.ones(4))
+    assert pt.jit.script(Asserting())(x).tolist() == [0.0, 0.0]
+
+
+def test_a_function_that_was_moved_in_its_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "moved_after_import.py"
+    path.write_text("def same(x):\n    return x + 1\ndef other(x):\n    return x * 2\n")
+    moved = importlib.import_module("moved_after_import")
+    path.write_text("import os\n\n\ndef same(x):\n    # as before\n    return x + 1\n\n\ndef other(x):\n    return x * 3\n")
+    x = pt.ones(2)
+    assert pt.compile(moved.same, fullgraph=True)(x).tolist() == pt.jit.script(moved.same)(x).tolist() == [2.0, 2.0]
+    with pytest.warns(UserWarning, match="the source of other has changed"):
+        assert pt.compile(moved.other)(x).tolist() == [2.0, 2.0]
+    with pytest.raises(pt.jit.ScriptError, match="the source of other has changed"):
+        pt.jit.script(moved.other)

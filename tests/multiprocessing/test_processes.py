@@ -129,6 +129,7 @@ def test_what_a_process_is_started_with(method, strategy):
 
 @pytest.mark.core
 @pytest.mark.skipif("forkserver" not in METHODS, reason="no fork server")
+@pytest.mark.outer
 def test_more_descriptors_than_a_fork_server_takes():
     context = mp.get_context("forkserver")
     here, there = context.Pipe(duplex=False)
@@ -267,6 +268,7 @@ def open_now():
 @pytest.mark.core
 @LINUX
 @pytest.mark.parametrize("rounds", [12, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+@pytest.mark.outer
 def test_children_killed_at_random_points(strategy, rounds):
     """Descriptors, mappings and names are counted before and after: only half-filled segments may stay."""
     context = mp.get_context("fork")
@@ -307,6 +309,7 @@ test_processes.test_children_killed_at_random_points(sys.argv[1], 5)
 
 @pytest.mark.core
 @LINUX
+@pytest.mark.outer
 def test_no_name_outlives_the_processes(strategy):
     before = names()
     subprocess.run([sys.executable, "-P", "-c", END, strategy, os.path.dirname(__file__)], check=True, timeout=100)
@@ -334,6 +337,7 @@ assert not wrong, wrong
 
 
 @pytest.mark.core
+@pytest.mark.outer
 def test_first_products_of_several_threads():
     """SciPy's BLAS is loaded once."""
     for _ in range(4):

@@ -66,6 +66,7 @@ def complaints(names, call, args, keyword=True):
 
 @pytest.mark.parametrize("name", sorted(MODULES))
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.outer
 def test_modules(name):
     settings, inputs = MODULES[name]
     cls = getattr(nn, name)

@@ -41,6 +41,7 @@ def became(library, module, inputs, number, f):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", drawn(MODULES))
+@pytest.mark.outer
 def test_results(name, training):
     runs_here = set()
     for number, (write, f) in itertools.product(range(3), WRITES.items()):
@@ -60,6 +61,7 @@ def test_results(name, training):
 
 
 @pytest.mark.parametrize("name", drawn(MODULES))
+@pytest.mark.outer
 def test_results_within_hooks(name):
     for f in WRITES.values():
         outcomes = []

@@ -237,10 +237,10 @@ TYPES = {
     **dict.fromkeys(NEURAL, REAL),
 }
 
-# Results that are no real tensors, or are steps: nothing to difference.
+# Results that are no real tensors, steps, or have another history than their values: nothing to difference.
 NO_GRADIENT = {"argwhere", "nonzero", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
                "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
-               "nonzero_static", "fill", "detach_copy", "hash_tensor"}
+               "nonzero_static", "fill", "detach_copy", "hash_tensor", "with_values"}
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "nonzero", "unique", "unique_consecutive",
              "bincount", "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",

@@ -39,6 +39,7 @@ def check(row, large):
 
 
 @walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST])
+@pytest.mark.outer
 def test_small(row):
     check(row, False)
 

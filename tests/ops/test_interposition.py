@@ -176,6 +176,7 @@ def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype
 
 
 @walk(("row", "i", "fused"), FUSED)
+@pytest.mark.outer
 def test_derivatives_of_a_fused_gradient(row, i, fused):
     """Of both orders and directions, broadcast operands included."""
     constant = {n for n, a in zip("xyz", row.tensors) if (row.name, a.name) in CONSTANT}

@@ -172,6 +172,7 @@ def test_accuracy(header, name, code):
 
 @pytest.mark.parametrize("code", FLOATS)
 @pytest.mark.parametrize("name", ["gelu_erf", "gelu_tanh", "gelu_erf_grad", "gelu_tanh_grad"])
+@pytest.mark.outer
 def test_gelu(header, name, code):
     # the left tail is a difference of nearly equal numbers in float32: the error is
     # measured against |x| (the value's size on the right side)

@@ -50,6 +50,7 @@ def check(row, form, runs):
 
 
 @walk("row", [pytest.param(r, id=r.name) for r in WALKED])
+@pytest.mark.outer
 def test_results(row):
     check(row, function, keeps_no_result(row))
 

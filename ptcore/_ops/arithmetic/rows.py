@@ -335,6 +335,11 @@ elementwise(
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")
 
 elementwise(
+    "with_values(input, other)", types=FLOATING, formula="y", partial=["1", None], internal=True, called="copy",
+    inplace=False, reference="broadcast_arrays(x, y)[1]",
+    doc="The values of ``other`` with the history of ``input``: what a write that is not recorded makes of a tensor.")
+
+elementwise(
     "nan_replaced(input, nan: Scalar, posinf: Scalar, neginf: Scalar)", types=REAL, internal=True, called="nan_to_num",
     out_dtype="exact", formula="nan_replaced(x, nan, posinf, neginf)",
     partial=["where(isfinite(x), 1.0, 0.0)"], reference="nan_to_num(x, True, nan, posinf, neginf)",

@@ -61,6 +61,7 @@ struct Job {
     void *ctx;
     int64_t n, step, ranges;
     int threads;
+    uint64_t control;                       /* the caller's float_control */
 };
 
 struct Pool {
@@ -91,6 +92,29 @@ Pool *get_pool() {
     return p;
 }
 
+/* The thread's rounding mode and treatment of denormal numbers. Workers take them from the caller, so that results do
+ * not depend on the number of threads. */
+#if defined(__x86_64__) || defined(_M_X64)
+typedef unsigned int float_control;
+const float_control FLUSH = 0x8040;             /* results (FTZ) and operands (DAZ) */
+float_control get_control() { return _mm_getcsr() & ~0x3fu; }
+void set_control(float_control c) { _mm_setcsr(c); }
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+typedef uint64_t float_control;
+const float_control FLUSH = 1u << 24;
+float_control get_control() {
+    float_control c;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(c));
+    return c;
+}
+void set_control(float_control c) { __asm__ volatile("msr fpcr, %0" : : "r"(c)); }
+#else
+typedef int float_control;
+const float_control FLUSH = 0;
+float_control get_control() { return 0; }
+void set_control(float_control) {}
+#endif
+
 void run_ranges(Pool *p, const Job &job) {
     for (;;) {
         int64_t i = p->next.fetch_add(1);
@@ -114,7 +138,10 @@ void worker(Pool *p, int index) {
         seen = p->generation.load();
         if (p->stop) return;
         p->inside++;
-        if (p->open && index < p->job.threads - 1) run_ranges(p, p->job);
+        if (p->open && index < p->job.threads - 1) {
+            set_control((float_control)p->job.control);
+            run_ranges(p, p->job);
+        }
         p->inside--;
     }
 }
@@ -271,6 +298,12 @@ extern "C" void pt_set_num_threads(int n) {
     thread_count = n < 1 ? 1 : n > MAX_THREADS ? (int)MAX_THREADS : n;
 }
 
+/* Whether this thread now treats denormal numbers as zero, or no longer does; 0 where the processor cannot. */
+extern "C" int pt_set_flush_denormal(int on) {
+    if (FLUSH) set_control(on ? get_control() | FLUSH : get_control() & ~FLUSH);
+    return FLUSH != 0;
+}
+
 extern "C" int pt_in_parallel(void) { return in_parallel; }
 
 extern "C" void pt_parallel_for(int64_t n, int64_t grain, void (*body)(void *, int64_t, int64_t),
@@ -290,7 +323,7 @@ extern "C" void pt_parallel_for(int64_t n, int64_t grain, void (*body)(void *, i
         return;
     }
     start_workers(p, threads - 1);
-    p->job = {body, ctx, n, step, ranges, threads};
+    p->job = {body, ctx, n, step, ranges, threads, (uint64_t)get_control()};
     p->next = 0;
     p->open = 1;
     announce(p);

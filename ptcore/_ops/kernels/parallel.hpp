@@ -18,6 +18,7 @@ void pt_parallel_for(int64_t n, int64_t grain, void (*body)(void *ctx, int64_t b
 int pt_get_num_threads(void);
 /* Clamped to [1, 1024]. */
 void pt_set_num_threads(int n);
+int pt_set_flush_denormal(int on);
 /* 1 inside a range that runs on the pool. */
 int pt_in_parallel(void);
 

@@ -225,7 +225,8 @@ def _paired(x):
 
 
 _VIEWS = {
-    "view": _viewed, "reshape": _reshaped, "expand": _expanded, "transpose": _transposed,
+    "detach": lambda x: tuple(x.shape), "view": _viewed, "reshape": _reshaped, "expand": _expanded,
+    "transpose": _transposed,
     "t": lambda x: _transposed(x, 0, x.ndim - 1),
     "permute": lambda x, dims: tuple([x.shape[d] for d in _numbers(dims)]),
     "squeeze": _squeezed, "unsqueeze": lambda x, dim: (*x.shape[:dim], 1, *x.shape[dim:]), "select": _selected,
@@ -319,6 +320,7 @@ def _part_layout(x, strides, first, which):
 
 
 _LAYOUTS = {
+    "detach": lambda x, strides, first: (tuple(strides), first),
     "view": _viewed_layout, "reshape": _reshaped_layout, "expand": _expanded_layout, "transpose": _swapped_layout,
     "t": lambda x, strides, first: (tuple(reversed(strides)), first),
     "permute": lambda x, strides, first, dims: (tuple([strides[d] for d in _numbers(dims)]), first),

@@ -146,6 +146,15 @@ tensor([{_result}])
 """)
 
 view(
+    "detach(input)", public=[], method=False, vjp=[None], jvp=None, batch="whole", reference="x",
+    doc="""The same memory without history. Graphs have it as a node; programs call the method of methods.pyx.
+
+>>> import ptcore
+>>> ptcore.ones(1, requires_grad=True).detach().requires_grad
+False
+""")
+
+view(
     "view_as_real(input)", method=False, vjp=["view_as_complex(row_major(g))"], batch="whole",
     reference="stack([x.real, x.imag], -1)",
     doc="""Complex numbers as pairs of reals in a new last dim, as a view.

@@ -539,6 +539,11 @@ cdef object part(int op, object input, int which):
     return finish_view(op, x, r, ())
 
 
+cdef object detach(int op, object input):
+    """The same memory without history. It is no view, so that what is written to it needs no gradient."""
+    return alias(enter(op, input))
+
+
 cdef object view_as_real(int op, object input):
     cdef Tensor x
     cdef int64_t[64] sizes
@@ -732,6 +737,7 @@ cdef int enter_view(str name, void *f) except -1:
 
 
 enter_view("view", <void *>view)
+enter_view("detach", <void *>detach)
 enter_view("reshape", <void *>reshape)
 enter_view("expand", <void *>expand)
 enter_view("transpose", <void *>transpose)

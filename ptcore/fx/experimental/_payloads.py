@@ -37,10 +37,9 @@ class Traced(Payload):
                            + here())
 
     def detached(self):
-        value = self.tensor.detach()
-        payload = self.copied(value)
+        payload = self.copied(self.tensor.detach())
         payload.constant, payload.count = self.known_value(), self.tensor._version
-        return stands_for(value, payload)
+        return stands_for(payload.tensor, self.owner.detached(payload, self))
 
     def copied(self, value):
         return Traced(value, self.node, self.owner, self.device)

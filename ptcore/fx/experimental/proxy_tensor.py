@@ -92,6 +92,11 @@ class ProxyTracer(Interpreter):
         payload = carried_by(x, self)
         return x if payload is None else payload.tensor
 
+    def detached(self, payload, base):
+        """Gives the payload of a detached stand-in its node, and returns it."""
+        payload.node = self.node("call_function", DETACH, (base.node,), {}, "detach")
+        return payload
+
     def lift(self, x):
         """The stand-in of a tensor from outside of the program."""
         value, node = self.constant(x)
@@ -362,6 +367,7 @@ def _plain(row):
 # as_strided names places of a storage. Its rows are told the strides and the offset of their argument; a graph keeps
 # what the program gives.
 WINDOW, WINDOW_OF = op_id("as_strided"), op_id("as_strided_of")
+DETACH = ops.function("detach")
 META, CPU = ptcore.device("meta"), ptcore.device("cpu")
 CONSTANT_NUMEL = 1024               # largest number of elements of a kept constant
 

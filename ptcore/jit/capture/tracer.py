@@ -18,6 +18,7 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
 
+DETACH = ops.function("detach")
 TO_DEVICE = op_id("to_device")
 # Rows that name places of their argument's storage.
 PLACED = {op_id(name) for name in ("as_strided", "as_strided_of", "as_strided_copy", "as_strided_scatter")}
@@ -60,11 +61,6 @@ def requires_grad_(input, mode):
 set_grad_enabled.sets_mode = requires_grad_.makes_leaves = True
 
 
-def detach(input):
-    """A tensor over the same memory without history."""
-    return input.detach()
-
-
 def meta_of(x):
     """A tensor without data, with the sizes, strides and offset of another tensor."""
     sizes, strides, offset = x.shape, x.stride(), x.storage_offset()
@@ -79,7 +75,7 @@ def may_raise(target):
     own = getattr(target, "op", None)
     own = None if own is None else ops.row(op_name(own))
     if own is None:
-        return target not in (set_grad_enabled, requires_grad_, detach)
+        return target not in (set_grad_enabled, requires_grad_)
     return own.kind not in ("elementwise", "bilinear", "view") or any([word in own.name for word in INTEGER_ERRORS])
 
 
@@ -118,7 +114,7 @@ class _Detached:
         tracer = self.base.owner
         if self.made_in is not tracer.graph:
             self.made_in = tracer.graph
-            self.node_ = tracer.node("call_function", detach, (self.base.node,), {}, "detach")
+            self.node_ = tracer.node("call_function", DETACH, (self.base.node,), {}, "detach")
         return self.node_
 
 
@@ -135,13 +131,6 @@ class _Placed:
     @node.setter
     def node(self, node):
         self.held = node
-
-    def detached(self):
-        value = self.tensor.detach()
-        payload = self.copied(value)
-        payload.held = _Detached(self)
-        payload.constant, payload.count = self.known_value(), self.tensor._version
-        return self.owner.keep(stands_for(value, payload), payload)
 
     def item(self, x):
         known = self.known_value()
@@ -242,6 +231,11 @@ class CaptureTracer(ProxyTracer):
         self.first_seq = next_seq()     # nodes with smaller numbers belong to earlier segments
         if self.env is not None:
             self.env.nodes = {}
+
+    def detached(self, payload, base):
+        payload.held = _Detached(base)
+        self.alive.append(weakref.ref(payload))
+        return payload
 
     def keep(self, s, payload):
         self.alive.append(weakref.ref(payload))         # payloads, since several tensors may carry the same

@@ -112,7 +112,7 @@ def _for_dims(word, base, mode, what):
         name = f"{word}{n}d"
         return type(name, (base,), {
             "_n": n, "_mode": mode, "__module__": __name__, "__qualname__": name,
-            "__doc__": base.__doc__.format(
+            "__doc__": (base.__doc__ or "").format(
                 what=what, name=name, size=", ".join(["1", "1"] + ["3"] * n),
                 more=", ".join(["1", "1"] + ["5"] * n)),
         })

@@ -325,7 +325,7 @@ def _for_dims(word, function, base):
         return type(name, (own,), {
             "_n": n, "_function": getattr(F, f"{function}{n}d"),
             "__module__": __name__, "__qualname__": name,
-            "__doc__": own.__doc__.format(
+            "__doc__": (own.__doc__ or "").format(
                 name=name, pool=f"MaxPool{n}d", size=", ".join(["1", "1"] + ["4"] * n),
                 half=", ".join(["1", "1"] + ["2"] * n)),
         })

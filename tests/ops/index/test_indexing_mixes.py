@@ -60,6 +60,7 @@ def test_get(problem, layout):
 
 @examples(500)
 @given(problems(), st.sampled_from(LAYOUTS), st.sampled_from(["number", "full", "row", "other dtype", "ones in front"]))
+@pytest.mark.outer
 def test_set(problem, layout, kind):
     """One value for repeated positions, so that their order does not matter."""
     shape, key = problem
@@ -82,6 +83,7 @@ def test_set(problem, layout, kind):
 
 @examples(300)
 @given(problems(), st.sampled_from(LAYOUTS))
+@pytest.mark.outer
 def test_set_of_distinct_values(problem, layout):
     shape, key = problem
     a, x = both(shape, layout)
@@ -97,6 +99,7 @@ def test_set_of_distinct_values(problem, layout):
 
 @examples(400)
 @given(problems(), st.booleans())
+@pytest.mark.outer
 def test_accumulate(problem, broadcast):
     """index_put_ takes index tensors, with None for a whole dim."""
     shape, key = problem
@@ -139,6 +142,7 @@ def test_put_at_numbers(key, accumulate):
 
 @examples(300)
 @given(problems(), st.sampled_from(LAYOUTS))
+@pytest.mark.outer
 def test_gradient_of_get(problem, layout):
     shape, key = problem
     a, x = both(shape, layout)
@@ -155,6 +159,7 @@ def test_gradient_of_get(problem, layout):
 
 @examples(300)
 @given(problems(), st.booleans())
+@pytest.mark.outer
 def test_gradient_of_set(problem, as_row):
     """Nothing flows to what was overwritten, and to the values what comes from where they went."""
     shape, key = problem

@@ -126,6 +126,7 @@ ENDS = {
 
 @pytest.mark.parametrize("code", FLOATS)
 @pytest.mark.parametrize("name", ENDS)
+@pytest.mark.outer
 def test_ends(header, name, code):
     x, want = ENDS[name]
     np.testing.assert_array_equal(header(name, np.array(x, FLOATS[code])), np.array(want, FLOATS[code]))
