@@ -1,4 +1,4 @@
-"""Settings of PyTorch that programs set: determinism has no effect here, precision concerns CUDA.
+"""Settings of PyTorch that programs set: determinism, warnings, types; precision concerns CUDA.
 
 Also queries about types, storages and the modules of devices.
 """
