@@ -61,6 +61,7 @@ chalf, cfloat, cdouble = complex32, complex64, complex128
 bool = _d.as_dtype("bool")
 
 _lazy.attach(Tensor)
+_lazy.attach(_untyped_storage.UntypedStorage, "ptcore.UntypedStorage")
 
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403

@@ -46,6 +46,15 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=level)
 
 
+class NoBufferError(ValueError, TypeError):
+    """An object without the buffer protocol: ValueError as in PyTorch, TypeError as in Python."""
+
+
+def no_buffer(op):
+    """Raises NoBufferError for an op."""
+    raise NoBufferError(f"{op}: object does not implement Python buffer protocol.")
+
+
 class ShapeError(RuntimeError, ValueError):
     """Shapes that do not fit together: RuntimeError as in PyTorch, ValueError as in NumPy."""
 

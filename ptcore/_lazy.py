@@ -60,6 +60,9 @@ TABLE = {
         "jit.compiled": ("compile",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
+        "storage": ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
+                    "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
+                    "ShortStorage", "Storage", "TypedStorage", "UntypedStorage"),
         "utils.settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
                             "get_deterministic_debug_mode", "get_device_module", "get_num_interop_threads",
                             "is_deterministic_algorithms_warn_only_enabled", "is_storage", "is_warn_always_enabled",
@@ -79,6 +82,11 @@ TABLE = {
         "_ops.random.functions": ("bernoulli",),
         "_ops.view.functions": ("__reversed__", "const_data_ptr", "dim_order", "module_load"),
         "array_api._methods": ("__array_namespace__", "to_device"),
+        "storage": ("_typed_storage", "storage", "storage_type"),
+    },
+    "ptcore.UntypedStorage": {
+        "storage": ("__deepcopy__", "__reduce__", "_as_type", "_byteswap", "_to", "byteswap", "from_buffer",
+                    "from_file"),
     },
     "ptcore.autograd": {
         "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly", "set_source_lines"),
@@ -165,8 +173,8 @@ MODULES = {
     "ptcore.nn.parallel": ("comm",),
     "ptcore.optim": ("swa_utils",),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "restart",
-                     "tensorboard"),
+    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo",
+                     "restart", "tensorboard"),
 }
 # Methods that are functions of the top level as well.
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "clip_", "detach_", "fill_", "fix_",

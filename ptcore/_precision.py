@@ -7,6 +7,7 @@ matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True, "convol
           "cudnn_enabled": True, "cudnn_deterministic": False, "cudnn_attention": False,
           "deterministic": False}
 words = {"float32": "highest", "fp32_precision": "none"}
+determinism = {"warn_only": False, "fill": True}
 attention = {"math": True, "flash": True, "mem_efficient": True, "cudnn": True, "overrideable": True,
              "cudnn_first": False}
 told = has_cudnn = None
@@ -17,6 +18,19 @@ def allow(name, value):
     matmul[name] = value
     if told is not None:
         told(name, value)
+
+
+def need_determinism(name):
+    """Refuses an op for which PyTorch has no deterministic implementation, where such ones are requested."""
+    if not matmul["deterministic"]:
+        return
+    text = (f"{name} does not have a deterministic implementation, but you set "
+            "'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for this operation, or you "
+            "can use the 'warn_only=True' option, if that's acceptable for your application.")
+    if not determinism["warn_only"]:
+        raise RuntimeError(text)
+    from ptcore._errors import warn
+    warn(text, UserWarning)
 
 
 def set_float32(word):

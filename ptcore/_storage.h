@@ -8,7 +8,9 @@
  *  (c) no code keeps `data` across a call that may run Python code: memory can move;
  *  (d) PT_STORAGE_EXPORTED stays set: an address that was given out (NumPy, buffer, DLPack) is
  *      valid until the storage dies, so such a storage is never resized. Nor is a storage with
- *      PT_STORAGE_SHARED, as other processes map its memory.
+ *      PT_STORAGE_SHARED, as other processes map its memory;
+ *  (e) one Python object stands for a storage as long as that lives. It owns a reference to the
+ *      storage, or, when nobody else refers to it, is owned by it (PT_STORAGE_OWNS_HANDLE).
  */
 #ifndef PTCORE_STORAGE_H
 #define PTCORE_STORAGE_H
@@ -28,7 +30,8 @@ enum {
     PT_STORAGE_READONLY = 1,
     PT_STORAGE_EXPORTED = 2,
     PT_STORAGE_SHARED = 4,      /* in memory that other processes can map */
-    PT_STORAGE_META = 8         /* no memory at all */
+    PT_STORAGE_META = 8,        /* no memory at all */
+    PT_STORAGE_OWNS_HANDLE = 16 /* `handle` is a strong reference */
 };
 
 typedef struct pt_storage {
@@ -42,7 +45,7 @@ typedef struct pt_storage {
     uint8_t device;                       /* column of the kernel table */
     int8_t device_index;
     uint16_t flags;
-    void *handle;                         /* Python's UntypedStorage, borrowed, or NULL */
+    void *handle;                         /* Python's UntypedStorage or NULL; see (e) */
 } pt_storage;
 
 typedef struct pt_memory_stats {
@@ -55,6 +58,9 @@ pt_storage *pt_storage_new_meta(int64_t nbytes);
 pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
                             void (*deleter)(pt_storage *), int flags);
 void pt_storage_free(pt_storage *s);
+/* Sets what is called if a storage that owns its object has lost its last reference: it gives the
+ * object a reference to the storage, and drops the object. */
+void pt_storage_set_release(void (*release)(pt_storage *));
 /* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While
  * kernels run without the GIL, which may be reading the old block, that block is kept
  * until the last of them ends. */

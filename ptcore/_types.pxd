@@ -71,7 +71,7 @@ cdef extern from "casts.h" nogil:
 
 cdef extern from "_storage.h":
     enum:
-        PT_STORAGE_READONLY, PT_STORAGE_EXPORTED, PT_STORAGE_SHARED, PT_STORAGE_META
+        PT_STORAGE_READONLY, PT_STORAGE_EXPORTED, PT_STORAGE_SHARED, PT_STORAGE_META, PT_STORAGE_OWNS_HANDLE
 
     ctypedef struct pt_storage:
         int64_t refs
@@ -97,6 +97,7 @@ cdef extern from "_storage.h":
     void pt_shared_unmap(char *, int64_t)
     void pt_shared_close(int)
     void pt_storage_retire(pt_storage *)
+    void pt_storage_set_release(void (*)(pt_storage *) noexcept)
     void pt_kernels_enter()
     void pt_kernels_leave()
     void pt_kernels_forked()

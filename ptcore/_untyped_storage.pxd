@@ -1,8 +1,13 @@
 # The bytes behind tensors as an object, and the memory that processes share. See _untyped_storage.pyx.
+from cpython.object cimport PyObject
+
 from ptcore._types cimport *
 
 cdef class UntypedStorage:
     cdef pt_storage *s
+    cdef public object _filename    # of the file that is mapped for all processes; or None
+    cdef PyObject *attributes       # the user's own: a dict, or NULL; see _instance_dict.h
+    cdef object __weakref__
 
 cdef class Segment:
     cdef char *base

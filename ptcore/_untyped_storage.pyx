@@ -8,38 +8,101 @@ import os
 
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.sequence cimport PySequence_Check
+from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._errors import MemoryInUseError, OutOfMemoryError, here
-from ptcore._device cimport as_device, device_of
-from ptcore._dtype cimport ITEMSIZE
+from ptcore._device cimport as_device, device as Device, device_of
+from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._memory.allocate cimport allocate as new_storage
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
 from ptcore._interpret cimport TOLD_READ, told
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
 
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        pass
+    void Py_CLEAR(PyObject *)
+    object PyObject_GenericGetDict(object, void *)
+
+cdef extern from "_instance_dict.h":
+    void pt_add_instance_dict(PyTypeObject *, Py_ssize_t)
+
+# Method that converts the values of a storage -> dtype.
+CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
+         "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool",
+         "complex_double": "complex128", "complex_float": "complex64"}
+
+cdef object _OF_TENSOR = object()       # an argument that no user can give
+
+
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class UntypedStorage:
-    """The bytes behind tensors; ``tensor.untyped_storage()`` gives it.
+    """UntypedStorage(size_or_bytes=0, *, device="cpu")
 
-    One object stands for a storage as long as it lives: ``is`` tells whether two tensors
+    The bytes behind tensors; ``tensor.untyped_storage()`` gives them.
+
+    One object stands for a storage as long as that lives, and keeps its attributes: ``is`` tells whether two tensors
     share memory.
+
+    Parameters
+    ----------
+    size_or_bytes : int or sequence of int, default: 0
+        The number of bytes, which are not initialised; or their values, modulo 256.
+    device : device, optional
+
+    Raises
+    ------
+    RuntimeError
+        If the number is negative, or what is given is neither a number nor a sequence of int.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> s = ptcore.UntypedStorage([1, 0, 2, 0])
+    >>> ptcore.empty(0, dtype=ptcore.int16).set_(s)
+    tensor([1, 2], dtype=ptcore.int16)
     """
-    def __init__(self):
-        raise TypeError("UntypedStorage: made by Tensor.untyped_storage() only")
+    is_sparse = is_sparse_csr = is_hpu = False
+    _fake_device = _checkpoint_offset = None
+
+    def __cinit__(self, *args, device=None):
+        if len(args) == 1 and args[0] is _OF_TENSOR:
+            return
+        self.s = made(args, device)
+        self.s.handle = <void *>self
+
+    def __del__(self):
+        # Tensors show the memory, and may ask for this object again.
+        if self.s != NULL and self.s.refs > 1 and not self.s.flags & PT_STORAGE_OWNS_HANDLE:
+            Py_INCREF(self)
+            self.s.flags |= PT_STORAGE_OWNS_HANDLE
+            self.s.refs -= 1
 
     def __dealloc__(self):
+        Py_CLEAR(self.attributes)
         if self.s != NULL:
             self.s.handle = NULL
-            pt_storage_decref(self.s)
+            pt_storage_retire(self.s)
 
     def data_ptr(self):
         """The address of the first byte."""
         self.s.flags |= PT_STORAGE_EXPORTED
         return <size_t>self.s.data
+
+    @property
+    def __dict__(self):
+        return PyObject_GenericGetDict(self, NULL)
+
+    @property
+    def _cdata(self):
+        """A number of the storage, which no other one has while it lives."""
+        return <size_t>self.s
 
     def __sizeof__(self):
         return 64 + self.nbytes()           # with the header, which ends where the first byte is aligned
@@ -59,6 +122,27 @@ cdef class UntypedStorage:
     @property
     def device(self):
         return device_of(self.s.device, self.s.device_index)
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the class; or a copy of the bytes as another class of storages, given itself or by its name."""
+        return "torch.storage.UntypedStorage" if dtype is None else self._as_type(dtype, non_blocking)
+
+    def get_device(self):
+        """The index of the device; None for one without an index."""
+        return self.device.index
+
+    @property
+    def is_cuda(self):
+        return self.device.type == "cuda"
+
+    @property
+    def filename(self):
+        """The path of the file that ``from_file(shared=True)`` has mapped; else None."""
+        return self._filename
+
+    def untyped(self):
+        """The storage itself, which has no dtype."""
+        return self
 
     def resizable(self):
         """Whether ``resize_`` may move the memory."""
@@ -82,6 +166,11 @@ cdef class UntypedStorage:
             share(self.s)
         return self
 
+    @classmethod
+    def _new_shared(cls, size, *, device="cpu"):
+        """A storage in memory that other processes can map."""
+        return cls(size, device=device).share_memory_()
+
     @property
     def _place(self):
         """(Segment, offset) of memory in a segment; else None."""
@@ -89,56 +178,247 @@ cdef class UntypedStorage:
             return None
         return <Segment>self.s.owner, self.s.data - (<Segment>self.s.owner).base
 
-    def resize_(self, int64_t size):
+    def resize_(self, size):
         """Sets the number of bytes; added bytes are zero. All tensors over the storage follow.
 
         Raises
         ------
+        RuntimeError
+            If the number is negative or none.
         BufferError
             If the address is known outside (NumPy, a buffer, DLPack, ``data_ptr``), or the memory is shared.
         """
+        if not hasattr(size, "__index__"):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         if size < 0:
             raise RuntimeError(f"resize_: size must be non-negative, got {size}")
+        if size > <int64_t>1 << 56:
+            raise OutOfMemoryError(f"resize_: allocation of {size} bytes failed")
         resize(self.s, size)
         return self
 
-    def to(self, device):
+    def new(self):
+        """An empty storage on the same device."""
+        return UntypedStorage(device=self.device)
+
+    def to(self, device, non_blocking=False):
         """The bytes on a device: this object if they are there, else a copy."""
         place = as_device(device, b"to")
-        return self if self.device == place else bytes_of(self).to(place).untyped_storage()
+        if self.device == place:
+            return self
+        return bytes_of(self).to(place, non_blocking=bool(non_blocking)).untyped_storage()
 
     def cpu(self):
         """The bytes on the CPU: this object if they are there, else a copy."""
         return self.to("cpu")
 
-    def cuda(self, device=None):
+    def cuda(self, device=None, non_blocking=False):
         """The bytes on a CUDA device, by default the present one: this object if they are there, else a copy."""
         place = as_device("cuda" if device is None else device, b"cuda")
         if place.type != "cuda":
             raise RuntimeError(f"cuda: device must be a CUDA device, got {place}")
-        return self.to(place)
+        return self.to(place, non_blocking)
 
     def clone(self):
         """A copy in memory of its own."""
         return bytes_of(self).clone().untyped_storage()
 
+    def __copy__(self):
+        return self.clone()
+
     def tolist(self):
         """The bytes as numbers."""
+        readable(self)
         return bytes_of(self).tolist()
 
-    def __getitem__(self, index):
-        cdef int64_t i = index
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def copy_(self, source, non_blocking=None):
+        """Copies the bytes of another storage, of the same size, into this one.
+
+        Raises
+        ------
+        RuntimeError
+            If the sizes differ.
+        """
+        source = getattr(source, "_untyped_storage", source)
+        if not isinstance(source, UntypedStorage):
+            raise TypeError(f"copy_: source must be a storage, got {type(source).__name__}")
+        if source.nbytes() != self.s.nbytes:
+            raise RuntimeError(f"size does not match, self was {self.s.nbytes} bytes but src was {source.nbytes()} "
+                               "bytes")
+        bytes_of(self).copy_(bytes_of(source), bool(non_blocking))
+        return self
+
+    def fill_(self, value):
+        """Sets all bytes to a number, modulo 256."""
+        if not hasattr(value, "__index__"):
+            raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        bytes_of(self).fill_(value.__index__() & 255)
+        return self
+
+    def is_pinned(self, device=None):
+        """Whether the memory is page-locked."""
+        return bytes_of(self).is_pinned()
+
+    def pin_memory(self, device=None):
+        """The bytes in page-locked memory: this object if they are there, else a copy."""
         if self.s.device != DEVICE_CPU:
-            raise RuntimeError(f"UntypedStorage: bytes on {self.device} cannot be read")
-        if i < 0:
-            i += self.s.nbytes
-        if not 0 <= i < self.s.nbytes:
-            raise IndexError(f"UntypedStorage: index {index} is out of range for "
-                             f"{self.s.nbytes} bytes")
+            raise TypeError(f"cannot pin '{self.type()}' only CPU memory can be pinned")
+        return bytes_of(self).pin_memory().untyped_storage()
+
+    def __getitem__(self, index):
+        """A byte as a number; of a slice a storage that shares its memory."""
+        readable(self)
+        if isinstance(index, slice):
+            return part_of(self, bounds(self, index))
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a {typename(self)} with {type(index).__name__}")
+        cdef int64_t i = position(self, index)
+        if self.s.device != DEVICE_CPU:
+            return bytes_of(self)[i].item()
         return (<uint8_t *>self.s.data)[i]
 
+    def __setitem__(self, index, value):
+        readable(self)
+        if not hasattr(value, "__index__"):
+            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+        value = value.__index__() & 255
+        if isinstance(index, slice):
+            bytes_of(self)[bounds(self, index)] = value
+        elif hasattr(index, "__index__"):
+            if not -self.s.nbytes <= index.__index__() < self.s.nbytes:
+                raise RuntimeError(f"out of bounds: index {index} for storage of size {self.s.nbytes}")
+            bytes_of(self)[index] = value
+        else:
+            raise RuntimeError(f"can't index a {typename(self)} with {type(index).__name__}")
+
     def __repr__(self):
-        return f"UntypedStorage(device={self.device}, nbytes={self.s.nbytes})"
+        last = f"[{typename(self)}(device={self.device}) of size {self.s.nbytes}]"
+        if self.s.device == DEVICE_META:
+            return f"...\n{last}"
+        return " " + shown_values(bytes_of(self)) + f"\n{last}"
+
+
+cdef object cast(str name, str its):
+    def method(UntypedStorage self not None):
+        return self._to(its)
+
+    method.__name__, method.__qualname__ = name, f"UntypedStorage.{name}"
+    method.__doc__ = f"The bytes, as numbers, in a storage of {its}."
+    return method
+
+
+for _name, _its in CASTS.items():
+    setattr(UntypedStorage, _name, cast(_name, _its))
+
+cdef UntypedStorage _any = UntypedStorage.__new__(UntypedStorage, _OF_TENSOR)
+pt_add_instance_dict(<PyTypeObject *>UntypedStorage, <char *>&_any.attributes - <char *><PyObject *>_any)
+
+
+cdef str typename(object storage):
+    return f"{type(storage).__module__.replace('ptcore._untyped_storage', 'ptcore.storage')}.{type(storage).__name__}"
+
+
+def shown_values(values):
+    """The text of a storage's values, a line for each; the middle of many is left out."""
+    n = len(values)
+    lines = values.tolist() if n <= 1000 else [*values[:3].tolist(), "...", *values[n - 3:].tolist()]
+    return "\n ".join(str(v) for v in lines)
+
+
+cdef int readable(UntypedStorage u) except -1:
+    if u.s.device == DEVICE_META:
+        raise NotImplementedError("Not available for 'meta' device type")
+    return 0
+
+
+cdef int64_t position(UntypedStorage u, object index) except -1:
+    cdef object i = index.__index__()
+    if not -u.s.nbytes <= i < u.s.nbytes:
+        raise IndexError(f"index {i} out of range for storage of size {u.s.nbytes}")
+    return i + u.s.nbytes if i < 0 else i
+
+
+cdef slice bounds(UntypedStorage u, slice index):
+    start, stop, step = index.indices(u.s.nbytes)
+    if step != 1:
+        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    return slice(start, max(start, stop))
+
+
+cdef UntypedStorage part_of(UntypedStorage u, slice part):
+    """A storage over some bytes of another one, which does not move any more."""
+    cdef int64_t first = part.start, nbytes = part.stop - part.start
+    cdef pt_storage *s = pt_storage_wrap(u.s.data + first, nbytes, u.s, leave_whole,
+                                         PT_STORAGE_EXPORTED | (u.s.flags & PT_STORAGE_READONLY))
+    if s == NULL:
+        raise MemoryError()
+    s.device, s.device_index = u.s.device, u.s.device_index
+    u.s.flags |= PT_STORAGE_EXPORTED
+    pt_storage_incref(u.s)
+    cdef UntypedStorage r = storage_object(s)
+    pt_storage_decref(s)
+    return r
+
+
+cdef void leave_whole(pt_storage *s) noexcept:
+    pt_storage_decref(<pt_storage *>s.owner)
+
+
+cdef void give_back(pt_storage *s) noexcept:
+    """Called when the last tensor over a storage that owns its object is gone."""
+    cdef void *handle = s.handle
+    s.flags &= ~PT_STORAGE_OWNS_HANDLE
+    s.refs = 1                              # the object's
+    Py_DECREF(<object>handle)
+
+
+pt_storage_set_release(give_back)
+
+
+cdef pt_storage *made(tuple args, object where) except NULL:
+    """A new storage, of a number of bytes or of given ones."""
+    cdef Device place = as_device("cpu" if where is None else where, b"UntypedStorage")
+    cdef int64_t size, step = 1
+    cdef bytes given = None
+    cdef Tensor whole
+    if len(args) > 1:
+        raise TypeError(f"UntypedStorage: expected a size or a sequence, got {len(args)} arguments")
+    data = args[0] if args else 0
+    if hasattr(data, "__index__"):
+        number = data.__index__()
+        if number < 0:
+            raise RuntimeError(f"UntypedStorage: the size must be non-negative, got {number}")
+        if number > <int64_t>1 << 56:
+            raise OutOfMemoryError(f"UntypedStorage: allocation of {number} bytes failed")
+    else:
+        given = read_bytes(data)
+        number = len(given)
+    size = number
+    if place.column == DEVICE_META:
+        return new_storage(size, DEVICE_META, -1)
+    cdef pt_storage *s = new_storage(size, DEVICE_CPU, -1)
+    if given is not None:
+        memcpy(s.data, <const char *>given, size)
+    if place.column == DEVICE_CPU:
+        return s
+    whole = wrap_storage(s, 0, PT_UINT8, 1, &size, &step)
+    whole = <Tensor>whole.to(place)
+    pt_storage_incref(whole.storage)
+    return whole.storage
+
+
+cdef bytes read_bytes(object data):
+    if not PySequence_Check(data):
+        raise RuntimeError(f"UntypedStorage: Expected a sequence type, but got {type(data).__name__}")
+    items = list(data)
+    for item in items:
+        if not hasattr(item, "__index__"):
+            raise RuntimeError(f"UntypedStorage: tried to construct a storage from a sequence ({type(data).__name__}), "
+                               f"but one of the items was of type {type(item).__name__} instead of int")
+    return bytes([item.__index__() & 255 for item in items])
 
 
 cdef Tensor bytes_of(UntypedStorage u):
@@ -146,6 +426,11 @@ cdef Tensor bytes_of(UntypedStorage u):
     cdef int64_t size = u.s.nbytes, step = 1
     pt_storage_incref(u.s)
     return wrap_storage(u.s, 0, PT_UINT8, 1, &size, &step)
+
+
+def is_storage(value):
+    """Whether it is the memory behind tensors, with or without a dtype."""
+    return isinstance(getattr(value, "_untyped_storage", value), UntypedStorage)
 
 
 # -- memory that other processes can show -----------------------------------------------------
@@ -322,7 +607,7 @@ cdef UntypedStorage storage_object(pt_storage *s):
     cdef UntypedStorage u
     if s.handle != NULL:
         return <UntypedStorage>s.handle
-    u = UntypedStorage.__new__(UntypedStorage)
+    u = UntypedStorage.__new__(UntypedStorage, _OF_TENSOR)
     u.s = s
     pt_storage_incref(u.s)
     u.s.handle = <void *>u
@@ -380,6 +665,9 @@ def resize_(Tensor self not None, *size, memory_format=None):
     return resized(self, n, sizes, memory_format, "resize_")
 
 
+fill_new = None                         # called with a tensor and the bytes that its storage had before
+
+
 def resize_as_(Tensor self not None, the_template, *, memory_format=None):
     """``resize_`` to the shape of another tensor."""
     if not isinstance(the_template, Tensor):
@@ -406,9 +694,12 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
         return self
-    if need > self.storage.nbytes:
+    cdef int64_t before = self.storage.nbytes
+    if need > before:
         resize(self.storage, need)
     _over(self, self.storage, self.offset, n, sizes, strides)
+    if fill_new is not None and need > before:
+        fill_new(self, before)
     return self
 
 
@@ -429,7 +720,7 @@ def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=
 
     Parameters
     ----------
-    source : Tensor or UntypedStorage, optional
+    source : Tensor, UntypedStorage or TypedStorage, optional
         Nothing: an empty tensor.
     storage_offset : int
     size, stride : sequence of int, optional
@@ -464,9 +755,16 @@ def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=
         s = other.storage
     elif isinstance(source, UntypedStorage):
         s = (<UntypedStorage>source).s
+    elif isinstance(getattr(source, "_untyped_storage", None), UntypedStorage):
+        if source.dtype is not dtype_of(self.dt):
+            raise RuntimeError(f"Expected a Storage of type {dtype_of(self.dt).name} or an UntypedStorage, but got "
+                               f"type {source.dtype.name} for argument 1 'storage'")
+        s = (<UntypedStorage>source._untyped_storage).s
     else:
-        raise TypeError(f"set_: source must be a Tensor or an UntypedStorage, got "
-                        f"{type(source).__name__}")
+        raise TypeError(f"set_: source must be a Tensor or a storage, got {type(source).__name__}")
+    if s.device != self.storage.device:
+        raise RuntimeError(f"set_: source must be on the device {self.device}, got "
+                           f"{device_of(s.device, s.device_index)}")
     if size is None:
         sizes[0] = max(s.nbytes // item - first, 0)
     else:
@@ -489,19 +787,7 @@ def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=
     return self
 
 
-def is_set_to(Tensor self not None, Tensor tensor not None):
-    """Whether both are the same window of the same storage."""
-    cdef int i
-    if (self.storage != tensor.storage or self.offset != tensor.offset
-            or self.rank != tensor.rank):
-        return False
-    for i in range(2 * self.rank):
-        if self.dims[i] != tensor.dims[i]:
-            return False
-    return True
-
-
-for _f in (data_ptr, untyped_storage, resize_, resize_as_, set_, is_set_to, is_shared, share_memory_):
+for _f in (data_ptr, untyped_storage, resize_, resize_as_, set_, is_shared, share_memory_):
     setattr(Tensor, _f.__name__, _f)
 
 if hasattr(os, "register_at_fork"):

@@ -27,7 +27,8 @@ NO_ROWS = {
             is_nonzero is_same_size is_signed is_storage is_tensor numel promote_types result_type typename""",
         "Tensor": """const_data_ptr data_ptr dim dim_order element_size get_device is_complex is_conj is_contiguous
             is_floating_point is_inference is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed item
-            ndimension nelement numel numpy size storage_offset stride to_numpy tobytes tolist untyped_storage""",
+            ndimension nelement numel numpy size storage
+            storage_offset storage_type stride to_numpy tobytes tolist untyped_storage""",
     },
     "It changes the tensor's own memory, sizes or history, which no graph holds.": {
         "ptcore": "detach_ resize_as_",

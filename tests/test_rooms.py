@@ -61,7 +61,7 @@ ROOMS = {
     "c_api": "_ops cython_ops cython_tensor",
     "hooks": "autograd ptcore",
     "quasirandom": "ptcore",
-    "storage": "_ops ptcore",
+    "storage": "_ops",
     "testing": "ptcore",
     "version": "ptcore",
     "nn": "_ops _trees amp autograd cuda hooks linalg ptcore",
@@ -70,7 +70,7 @@ ROOMS = {
     "distributions": "_ops _sizes autograd linalg nn overrides special ptcore",
     "optim": "_ops autograd cuda hooks nn ptcore",
     # transformations, and what they are saved by: a graph module is a module
-    "serialization": "hooks nn ptcore",
+    "serialization": "hooks nn storage ptcore",
     "func": "_ops _trees autograd nn ptcore",
     "fx": "_ops _sizes _trees nn ptcore",
     "jit": "_ops _sizes _trees amp autograd fft fx linalg nn optim return_types serialization special ptcore",
@@ -84,7 +84,7 @@ ROOMS = {
     "utils": "_ops _trees accelerator amp autograd cpu cuda hub multiprocessing nn serialization ptcore",
     "linear_cross_entropy_options": "_ops utils ptcore",
     "examples": "autograd distributions func multiprocessing nn optim utils ptcore",
-    "compat": "_ops amp autograd backends compiler cuda func jit library nn ops utils ptcore",
+    "compat": "_ops amp autograd backends compiler cuda func jit library nn ops serialization storage utils ptcore",
 }
 
 # Circles of files, each with its reason: at most three, of at most six files, fifteen in all.

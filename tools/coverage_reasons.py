@@ -40,7 +40,7 @@ LEFT_OUT = (
      r"serialization\.(T|check_module_version_greater_or_equal|default_restore_location)|utils\.checkpoint\.GraphExecGroup|"
      r"legacy_contiguous_format|autograd\.enforce_grad_layout_policy", _INTERNAL),
     (r"Tensor\.(ipu|is_ipu|mtia|xpu|to_mkldnn)", _VENDORS),
-    (r"Tensor\.(storage|storage_type)|autograd\.NestedIOFunction|cuda\.\w+Storage", _REMOVED),
+    (r"autograd\.NestedIOFunction|cuda\.\w+Storage", _REMOVED),
     (r"cuda\.sparse\.\w+", _SPARSE),
     (r"cuda\.DeferredCudaCallError|cuda\.cudaStatus", _INTERNAL),
     (r"Tensor\.index", "First-class dimensions of functorch"),

@@ -151,7 +151,7 @@ def corpus(folder):
     add("objects", objects, "a.pt")
     add("objects", [model, optimizer], "a.pt")
     inner = io.BytesIO()
-    typed = pt.serialization.TypedStorage(base.untyped_storage(), pt.float32, 0, base.untyped_storage().nbytes())
+    typed = pt.TypedStorage(wrap_storage=base.untyped_storage(), dtype=pt.float32, _internal=True)
     pt.save(typed, inner, _use_new_zipfile_serialization=False)
     inner = inner.getvalue()
     found.append(("pickle", b"\x80\x04]\x8c\x0ctorch._utils\x8c\x12_rebuild_tensor_v2\x93(\x8c\x0dtorch.storage"

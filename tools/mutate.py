@@ -59,7 +59,7 @@ ROOMS = {
     "multiprocessing": ["multiprocessing"], "nn": ["nn"], "optim": ["optim"], "profiler": ["profiler", "autograd"],
     "serialization": ["serialization"], "signal": ["signal"], "utils": ["utils", "nn"],
 }
-NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_ops/table)/|.*/rows\.py$|cpu/amp/|version\.py$"
+NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_pyinstaller|_ops/table)/|.*/rows\.py$|cpu/amp/|version\.py$"
                          r"|nn/_cuda_graphs\.py$|amp/_of_cuda\.py$")
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 PR_SET_PDEATHSIG = 1

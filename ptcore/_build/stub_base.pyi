@@ -416,7 +416,9 @@ class Tensor:
     def tolist(self) -> list | _Number: ...
     def type(self, dtype: _dtype | None = None, non_blocking: _bool = False) -> str | Tensor: ...
     def uniform_(self, from_: _float = 0.0, to: _float | None = 1.0, *, generator: Generator | None = None) -> Tensor: ...
-    def untyped_storage(self) -> object: ...
+    def untyped_storage(self) -> UntypedStorage: ...
+    def storage(self) -> TypedStorage: ...
+    def storage_type(self) -> object: ...
     def zero_(self) -> Tensor: ...
     # {methods}
 
@@ -485,6 +487,20 @@ channels_last_3d: memory_format
 contiguous_format: memory_format
 preserve_format: memory_format
 FloatTensor: type[Tensor]
+from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+BFloat16Storage: type[TypedStorage]
+BoolStorage: type[TypedStorage]
+ByteStorage: type[TypedStorage]
+CharStorage: type[TypedStorage]
+ComplexDoubleStorage: type[TypedStorage]
+ComplexFloatStorage: type[TypedStorage]
+DoubleStorage: type[TypedStorage]
+FloatStorage: type[TypedStorage]
+HalfStorage: type[TypedStorage]
+IntStorage: type[TypedStorage]
+LongStorage: type[TypedStorage]
+ShortStorage: type[TypedStorage]
+Storage: type[TypedStorage]
 DoubleTensor: type[Tensor]
 HalfTensor: type[Tensor]
 BFloat16Tensor: type[Tensor]

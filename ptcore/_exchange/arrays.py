@@ -12,6 +12,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     Parameters
     ----------
     obj : object
+        A tensor, an array, a capsule of DLPack, numbers in nested sequences.
         A buffer that is no array (``bytes``, ``array.array``, a ``memoryview``) is taken as its bytes, in groups of the
         dtype's size, whatever its own format is.
     dtype : dtype, optional
@@ -39,6 +40,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """
     if modes() and not torch_function_is_off():
         return ask(asarray, (obj,), {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad})
+    if type(obj).__name__ == "PyCapsule":
+        from ptcore._exchange.dlpack import from_dlpack
+        obj = from_dlpack(obj)
     if not isinstance(obj, Tensor) and not hasattr(obj, "__array_interface__") and not hasattr(obj, "__dlpack__"):
         try:
             obj = memoryview(obj)

@@ -17,8 +17,9 @@ from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import detached, of_class
-from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 from ptcore._libraries import library
+from ptcore._untyped_storage import is_storage
+from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here, no_buffer
 
 cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -418,6 +419,9 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
         t = share_ndarray(a, op)
     elif PyObject_CheckBuffer(data) and not isinstance(data, (bytes, str)):
         t = from_buffer(data, op)
+    elif is_storage(data):
+        from ptcore._exchange.copying import over_storage
+        t = over_storage(data, code, op)
     else:
         return from_sequence(data, code)
     if copy or (code >= 0 and code != t.dt):
@@ -454,9 +458,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Examples
     --------
     >>> import ptcore
-    >>> ptcore.tensor([[1, 2], [3, 4]])
-    tensor([[1, 2],
-            [3, 4]])
+    >>> ptcore.tensor([1, 2])
+    tensor([1, 2])
     """
     if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
         return of_class(tensor, data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
@@ -499,21 +502,21 @@ def as_array(obj, dtype, device, copy):
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
-    view = memoryview(buffer)
+    view = memoryview(buffer) if PyObject_CheckBuffer(buffer) else no_buffer("frombuffer")
     if not view.c_contiguous:
         raise ShapeError("frombuffer: the buffer's items must follow each other in memory")
     if not view.nbytes:
         raise ValueError("frombuffer: the buffer must not be empty")
     cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
-    cdef int64_t item = ITEMSIZE[code], n = raw.count
-    cdef int64_t one = 1, length
+    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1, length
     if offset < 0 or offset >= n:
         raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {offset}")
+    if count == 0:
+        raise ValueError(f"frombuffer: both buffer length ({n}) and count (0) must not be 0")
     if count < 0:
         if (n - offset) % item:
-            raise ValueError(f"frombuffer: the {n - offset} bytes from offset {offset} on are no "
-                             f"multiple of the item size {item}")
+            raise ValueError(f"frombuffer: the {n - offset} bytes from {offset} on are no multiple of the size {item}")
         length = (n - offset) // item
     else:
         length = count
@@ -763,8 +766,7 @@ def __index__(Tensor self not None):
 cdef object convert(object value, Tensor like):
     """An operand that is not a Tensor. A number takes like's dtype and device, other data keep their own."""
     if like is not None and isinstance(value, (bool, int, float, complex)):
-        t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(
-            value, (bool, int)) else -1)
+        t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(value, (bool, int)) else -1)
         if like.storage.device != DEVICE_CPU:
             t = t.to(like.device)
         return t
@@ -775,10 +777,8 @@ table.convert = convert
 
 
 def legacy_constructor(*args, **kwargs):
-    """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in
-    PyTorch."""
+    """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in PyTorch."""
     cdef int64_t[64] sizes
-    cdef int i
     if kwargs:
         raise TypeError(f"Tensor: unexpected arguments {sorted(kwargs)}")
     if len(args) == 1 and not isinstance(args[0], int):
@@ -786,8 +786,8 @@ def legacy_constructor(*args, **kwargs):
         return t if t is args[0] else offered("Tensor", t)
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
-    for i in range(len(args)):
-        sizes[i] = read_index(args[i], b"Tensor", b"size")
+    for i, size in enumerate(args):
+        sizes[<int>i] = read_index(size, b"Tensor", b"size")
     if not args:
         sizes[0] = 0
     return offered("Tensor", new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1))

@@ -17,6 +17,23 @@ from ptcore._subclass import make_subclass
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
 
 
+def over_storage(data, int code, str op):
+    """A vector over a storage: of the dtype of a typed one, which must be the asked one; else int64 by default."""
+    cdef int64_t size, step = 1
+    cdef UntypedStorage whole
+    if isinstance(data, UntypedStorage):
+        whole = <UntypedStorage>data
+        code = PT_INT64 if code < 0 else code
+    else:
+        whole = <UntypedStorage>data._untyped_storage
+        if code >= 0 and data.dtype is not dtype_of(code):
+            raise TypeError(f"{op}: expected a storage of {dtype_of(code).name}, got one of {data.dtype.name}")
+        code = as_code(data.dtype, b"storage", b"dtype")
+    size = whole.s.nbytes // ITEMSIZE[code]
+    pt_storage_incref(whole.s)
+    return wrap_storage(whole.s, 0, code, 1, &size, &step)
+
+
 cdef object attributes(Tensor t):
     """The user's attributes, or None."""
     if t.attributes == NULL:

@@ -281,7 +281,15 @@ pt_storage *pt_storage_new_meta(int64_t nbytes) {
     return s;
 }
 
+static void (*release_handle)(pt_storage *);
+
+void pt_storage_set_release(void (*release)(pt_storage *)) { release_handle = release; }
+
 void pt_storage_free(pt_storage *s) {
+    if (s->flags & PT_STORAGE_OWNS_HANDLE) {
+        release_handle(s);
+        return;
+    }
     if (s->deleter) s->deleter(s);
     int64_t bytes = class_bytes(s->size_class);
     cache.live--;
@@ -323,7 +331,7 @@ void pt_kernels_forked(void) {
 
 void pt_storage_retire(pt_storage *s) {
     if (--s->refs) return;
-    if (!kernels_running) {
+    if (!kernels_running || s->flags & PT_STORAGE_OWNS_HANDLE) {
         pt_storage_free(s);
         return;
     }

@@ -15,8 +15,8 @@ from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.view.inplace cimport run_view_inplace
-from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
-                                           unwritten)
+from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite,
+                                           shows_the_same, unary, unwritten)
 from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks_functions, before_call,
                                      flags_of_all, is_foreign, offer, refuse_foreign)
 from ptcore._ops.call.run cimport call, over_first
@@ -364,6 +364,11 @@ cdef object custom_entry(pt_function *f, PyObject **slots):
     return result
 
 
+# Ops in place that PyTorch refuses where a dense argument shows elements of the dense tensor that is written to.
+cdef frozenset ALONE = frozenset((b"index_add", b"index_copy", b"index_fill", b"index_put", b"index_reduce", b"put",
+                                  b"scatter", b"scatter_add", b"scatter_reduce"))
+
+
 cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     """``x.op_()`` of a row with an op that makes a new result: a kernel overwrites x, or the result is copied to x."""
     cdef const pt_function_spec *s = f.spec
@@ -377,6 +382,14 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     result = offered_whole(f, slots, key)
     if result is not NotImplemented:
         return result
+    for k in range(1, s.nargs):
+        if (isinstance(<object>slots[k], Tensor) and (<Tensor>slots[k]).storage == (<Tensor>x).storage
+                and info(s.op).name in ALONE and shows_the_same(<Tensor>x, <Tensor>slots[k])
+                and not (k == 3 and info(s.op).name == b"index_fill")
+                and not (info(s.op).name == b"index_put" and isinstance(<object>slots[1], Tensor))):
+            raise RuntimeError(f"{info(s.op).name.decode()}_: unsupported operation: some elements of the input tensor "
+                               "and the written-to tensor refer to a single memory location. Please clone() the tensor "
+                               "before performing the operation.")
     if s.body_out:                      # an interpreter gets the ops of the body
         body_of(f, "_")
         try:

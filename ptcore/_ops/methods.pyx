@@ -220,6 +220,19 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
 
 
 @overridable
+def is_set_to(Tensor self not None, Tensor tensor not None):
+    """Whether both are the same window of the same storage."""
+    cdef int i
+    if (self.storage != tensor.storage or self.offset != tensor.offset
+            or self.rank != tensor.rank):
+        return False
+    for i in range(2 * self.rank):
+        if self.dims[i] != tensor.dims[i]:
+            return False
+    return True
+
+
+@overridable
 def is_same_size(Tensor self not None, other):
     """Whether both tensors have the same shape."""
     if not isinstance(other, Tensor):
@@ -243,7 +256,8 @@ def new(Tensor self not None, *args):
         return self.new_empty(0)
     if len(args) == 1 and type(args[0]).__name__ != "Size" and (
             not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays also have __index__
-        return self.new_tensor(args[0])
+        from ptcore._untyped_storage import is_storage
+        return self.new_empty(0).set_(args[0]) if is_storage(args[0]) else self.new_tensor(args[0])
     return self.new_empty(*args)
 
 
@@ -505,7 +519,7 @@ def cuda_array_interface(self):
 
 
 # What this module adds to Tensor.
-for _f in (detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, astype, to_numpy, tobytes):
+for _f in (detach, detach_, to, cpu, cuda, is_same_size, is_set_to, get_device, new, size, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
 detach = overridable(detach)            # the function; the method asks modes and classes itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),

@@ -1,7 +1,8 @@
 """Signatures of earlier PyTorch releases that programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
 
 A call comes here if its arguments did not fit the present signature. Tensors stay in their order, numbers
-become keywords. Also handled: ``x.view(dtype=...)``, as the row takes a dtype only in place of the sizes.
+become keywords. Also handled: ``x.view(dtype=...)``, as the row takes a dtype only in place of the sizes,
+``sparse_grad`` of ``gather`` and ``rcond`` of ``linalg.pinv``.
 """
 from ptcore._tensor import Tensor
 
@@ -26,6 +27,10 @@ def rearranged(name, args, kwargs):
     """
     if name == "view" and len(args) == 1 and set(kwargs) == {"dtype"}:
         return (*args, kwargs["dtype"]), {}
+    if name == "gather" and isinstance(kwargs.get("sparse_grad"), bool):
+        return args, {k: v for k, v in kwargs.items() if k != "sparse_grad"}    # gradients are dense
+    if name in ("linalg_pinv", "pinv") and "rcond" in kwargs and "rtol" not in kwargs:
+        return args, {("rtol" if k == "rcond" else k): v for k, v in kwargs.items()}
     forms = _FORMS.get(name.removesuffix("_"))
     if forms is None:
         return None
@@ -35,8 +40,8 @@ def rearranged(name, args, kwargs):
         return None
     import warnings
     listed = ", ".join(f"{k}=..." for k in keywords)
-    warnings.warn(f"{name}: a number before a tensor is of an old signature, write {name}(..., {listed})", UserWarning,
-                  stacklevel=2)
+    warnings.warn(f"This overload of {name} is deprecated: a number before a tensor. Write {name}(..., {listed})",
+                  UserWarning, stacklevel=2)
     numbers = [a for a in args if not isinstance(a, Tensor)]
     return (tuple(a for a in args if isinstance(a, Tensor)),
             {**kwargs, **dict(zip(keywords, numbers, strict=True))})

@@ -243,12 +243,19 @@ cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_C
     return 0
 
 
+# Creations give their out= the asked sizes: nothing was expected of it.
+cdef frozenset RESIZE_IN_SILENCE = frozenset((
+    "bernoulli", "empty", "eye", "full", "linspace", "logspace", "multinomial", "normal", "ones", "rand", "randint",
+    "randn", "randperm", "zeros"))
+
+
 cdef int resize_out(Tensor out, Tensor value, const char *name) except -1:
     """Gives out= the result's shape, as PyTorch does: without a warning if out was empty."""
-    if out.count != 0:
+    if out.count != 0 and name.decode() not in RESIZE_IN_SILENCE:
         import warnings
-        warnings.warn(f"{name.decode()}: out has shape {list(shape_of(out))} and is resized to that of the result, "
-                      f"{list(shape_of(value))}; give an empty tensor, or one of that shape", UserWarning, stacklevel=2)
+        warnings.warn("An output with one or more elements was resized since it had shape "
+                      f"{list(shape_of(out))}, which does not match the required output shape {list(shape_of(value))} "
+                      f"of {name.decode()}; give an empty tensor, or one of that shape", UserWarning, stacklevel=2)
     if out.storage.device == DEVICE_CPU:
         from ptcore._untyped_storage import resize_
         try:

@@ -21,6 +21,8 @@ class detect_anomaly(AnomalyMode):
 
     def __init__(self, check_nan=True):
         super().__init__(True, flag("detect_anomaly", "check_nan", check_nan))
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+                      "enabled for debugging.", stacklevel=2)
 
 
 class set_detect_anomaly(AnomalyMode):
@@ -69,16 +71,14 @@ class set_source_lines(SourceLines):
 
 def report(node):
     """Warns with the forward location of a node."""
-    where = _forward(node) or "(made where no source lines were kept, and outside anomaly mode)\n"
-    warnings.warn(f"Error detected in {node_name(node)}. Traceback of the forward call that "
-                  f"caused the error:\n{where}", stacklevel=3)
-
-
-def _forward(node):
-    """Lines that say where the op of a node was called; empty if that is unknown."""
     if node.trace:
-        return "".join(node.trace)
-    return "" if node.source_line is None else f"  {place_text(node.source_line)}\n"
+        text = f"Traceback of forward call that caused the error:\n{''.join(node.trace)}"
+    else:
+        text = ("No forward pass information available. Enable detect anomaly during forward pass for more "
+                "information.")
+        if node.source_line is not None:
+            text += f" The forward call was at {place_text(node.source_line)}"
+    warnings.warn(f"Error detected in {node_name(node)}. {text}", stacklevel=3)
 
 
 def locate(error, node):
@@ -109,5 +109,4 @@ def check(node, grads):
         return
     for i, g in enumerate(grads if isinstance(grads, tuple) else (grads,)):
         if isinstance(g, Tensor) and g.dtype.kind in "fc" and bool((g != g).any()):
-            report(node)
-            raise RuntimeError(f"{node_name(node)}: returned nan values in its gradient {i}")
+            raise RuntimeError(f"Function '{node_name(node)}' returned nan values in its {i}th output.")

@@ -22,15 +22,21 @@ def _outputs(result):
     return [r for r in result if isinstance(r, Tensor) and r.dtype.kind in "fc"]
 
 
+def _own_data(inputs, k):
+    """The elements of an input that may be changed, and the arguments that have it; a copy if elements share memory."""
+    x, args = inputs[k], list(inputs)
+    if any([n > 1 and step == 0 for n, step in zip(x.shape, x.stride())]):
+        args[k] = x.detach().clone()
+    return args[k].data, args
+
+
 def _numerical(func, inputs, k, eps):
     """Columns d outputs / d inputs[k][j] (of real and imaginary part, if complex).
 
     The input itself is changed, since func may use it by another way than its arguments, such as a module's parameter.
     """
-    x, args = inputs[k], list(inputs)
-    if any([n > 1 and step == 0 for n, step in zip(x.shape, x.stride())]):      # elements share memory
-        args[k] = x.detach().clone()
-    data = args[k].data
+    x = inputs[k]
+    data, args = _own_data(inputs, k)
     columns = []
     for place in itertools.product(*map(range, x.shape)):
         value = data[place].item()
@@ -131,7 +137,7 @@ class _Check:
         self.inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
         self.checked = [k for k, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
         if not self.checked:
-            raise ValueError("gradcheck: at least one input must require grad")
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them does")
         for k in self.checked:
             if self.inputs[k].dtype.to_real().itemsize < 8:
                 warn(f"gradcheck: input {k} requires grad and is not of double precision: differences are too coarse "
@@ -157,7 +163,8 @@ class _Check:
         if not out.requires_grad:
             for k in self.checked:
                 if any(bool((part[i].abs() > self.atol).any()) for column in columns[k] for part in column):
-                    raise GradcheckError(f"gradcheck: output {i} does not require grad but depends on input {k}")
+                    raise GradcheckError(f"Numerical gradient for function expected to be zero: output {i} does not "
+                                         f"require grad but depends on input {k}")
             return
         for unit in (1, 1j) if out.dtype.is_complex else (1,):
             for row in range(out.numel()):
@@ -183,7 +190,7 @@ class _Check:
                 got = complex(got.real)
             if not self.near(got, want):
                 raise GradcheckError(
-                    f"gradcheck: output {i}, element {row}, with respect to input {k}, element {j}: "
+                    f"Jacobian mismatch for output {i} with respect to input {k}, at its elements {row} and {j}: "
                     f"numerical {want.real if real else want}, analytical {got.real if real else got}")
 
     def columns(self, k, columns):
@@ -198,8 +205,8 @@ class _Check:
                     for row, (a, b) in enumerate(zip(got, want.reshape(-1).tolist())):
                         if not self.near(a, b):
                             raise GradcheckError(
-                                f"gradcheck: forward mode: output {i}, element {row}, with respect to input {k}, "
-                                f"element {j}: numerical {b}, analytical {a}")
+                                f"Jacobian mismatch in forward mode for output {i} with respect to input {k}, at its "
+                                f"elements {row} and {j}: numerical {b}, analytical {a}")
 
     def tangents(self, directions):
         """The tangents of all outputs along some of the inputs."""
@@ -212,32 +219,39 @@ class _Check:
     # -- one combination ---------------------------------------------------------------------------
 
     def combined(self, forward, backward):
-        """<v, J u> for random u and v: by differences, by the backward and in forward mode."""
+        """<v, J u> for random u and v, for each output: by differences, by the backward and in forward mode."""
         cotangents = [_random_like(y) for y in self.outputs]
         for k in self.checked:
             u = _random_like(self.inputs[k])
-            sides = []
-            for sign in (1, -1):
-                args = list(self.inputs)
-                args[k] = args[k].detach() + sign * self.eps * u
+            wants = [_inner(v, d) for v, d in zip(cotangents, self.along(k, u))]
+            tangents = self.tangents({k: u}) if forward else ()
+            for i, (y, v, want) in enumerate(zip(self.outputs, cotangents, wants)):
+                if backward:
+                    g = None
+                    if y.requires_grad:
+                        (g,) = grad(y, [self.inputs[k]], v, retain_graph=True, allow_unused=True)
+                    self.compare(i, k, 0.0 if g is None else _inner(g, u), want, "")
+                if forward:
+                    t = tangents[i]
+                    self.compare(i, k, 0.0 if t is None else _inner(v, t), want, " in forward mode")
+
+    def along(self, k, direction):
+        """Differences of all outputs along a direction of an input."""
+        data, args = _own_data(self.inputs, k)
+        before, sides = data.clone(), []
+        for sign in (1, -1):
+            data.copy_(before + sign * self.eps * direction)
+            try:
                 with no_grad():
-                    sides.append(_outputs(self.func(*args)))
-            want = sum([_inner(v, (a - b) / (2 * self.eps)) for v, a, b in zip(cotangents, *sides)])
-            if backward:
-                live = [(y, v) for y, v in zip(self.outputs, cotangents) if y.requires_grad]
-                g = None
-                if live:
-                    (g,) = grad([y for y, _ in live], [self.inputs[k]], [v for _, v in live], retain_graph=True,
-                                allow_unused=True)
-                got = 0.0 if g is None else _inner(g, u)
-                if not self.near(got, want):
-                    raise GradcheckError(f"gradcheck: fast mode: with respect to input {k}: numerical {want}, "
-                                         f"analytical {got}")
-            if forward:
-                got = sum([_inner(v, t) for v, t in zip(cotangents, self.tangents({k: u})) if t is not None])
-                if not self.near(got, want):
-                    raise GradcheckError(f"gradcheck: fast mode, forward: with respect to input {k}: numerical {want}, "
-                                         f"analytical {got}")
+                    sides.append([o.clone() for o in _outputs(self.func(*args))])
+            finally:
+                data.copy_(before)
+        return [(a - b) / (2 * self.eps) for a, b in zip(*sides)]
+
+    def compare(self, i, k, got, want, mode):
+        if not self.near(got, want):
+            raise GradcheckError(f"Jacobian mismatch{mode} for output {i} with respect to input {k}, in a random "
+                                 f"combination (fast mode): numerical {want}, analytical {got}")
 
     # -- further checks of the backward ------------------------------------------------------------
 

@@ -745,6 +745,8 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
                 run.complete(entry[2])
     except BaseException as error:
         run.clear()
+        if run.anomaly and run.current is not None and isinstance(error, Exception):
+            _anomaly.report(run.current)
         _anomaly.locate(error, run.current)
         raise
     finally:

@@ -6,6 +6,11 @@ from ptcore._tensor import Tensor
 from ptcore.autograd.accumulate import plain_seed
 from ptcore.autograd.engine import run_backward
 
+_CYCLE = ("Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+          "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+          "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+          "after use to break the cycle and avoid the leak.")
+
 
 def _sequence(value, op, arg):
     if isinstance(value, Tensor):
@@ -109,6 +114,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             if not t.requires_grad:
                 raise RuntimeError("backward: inputs must require grad, got a tensor that does not require grad")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
+    if create_graph:
+        warn(_CYCLE, UserWarning)
     grads = seeds_of("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
                  create_graph, inputs, True)
@@ -219,6 +226,8 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
     if seed is None:
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
     else:
+        if create_graph:
+            warn(_CYCLE, UserWarning)
         run_backward([self], [seed], create_graph if retain_graph is None else retain_graph,
                      create_graph, None, True)
 

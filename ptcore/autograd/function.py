@@ -47,10 +47,18 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors):
         """Declares inputs that ``forward`` wrote to in place; they must be returned."""
+        for k, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_dirty can only accept variables, but argument {k} is of type "
+                                   f"{type(t).__name__}")
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
         """Declares outputs without gradient."""
+        for t in tensors:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got "
+                                   f"{type(t).__name__}")
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value):

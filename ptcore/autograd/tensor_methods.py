@@ -49,7 +49,7 @@ for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumul
            retain_grad):
     setattr(Tensor, _f.__name__, _f)
 # Methods of lower layers, which cannot offer calls to ``__torch_function__``, and the methods above.
-for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_", "is_set_to",
+for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_",
            "is_shared", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
            "normal_", "numpy", "random_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
            "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",

@@ -12,7 +12,6 @@ from typing import Any
 import ptcore
 from ptcore._errors import DeviceError
 from ptcore.serialization._constructors import (
-    TypedStorage,
     add_safe_globals,
     allow_pickle,
     clear_safe_globals,
@@ -32,6 +31,7 @@ from ptcore.serialization._options import (
     skip_data,
 )
 from ptcore.serialization.files import CallerError, CorruptFileError, Source, placer, write_atomically
+from ptcore.storage import TypedStorage
 
 #: The types of ``map_location`` and of file names, for annotations that programs evaluate.
 MAP_LOCATION = object

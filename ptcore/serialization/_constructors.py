@@ -17,6 +17,7 @@ from ptcore._lazy import MOVED
 from ptcore._libraries import library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
+from ptcore.storage import TypedStorage
 
 _BLOCKED = ("sys", "os", "posix", "nt")  # refused even if the user has added them
 _MODULES = {"__builtin__": "builtins", "torch.tensor": "torch._tensor",
@@ -34,28 +35,20 @@ _NUMPY_DTYPE = re.compile(r"[<>|=]?(\?|b1|[iu][1248]|f(?:[248]|16)|c(?:8|16|32)|
 _MAX_DIMS = 64
 
 
-class TypedStorage:
-    """The bytes of a storage as elements of a dtype: the form of storages that PyTorch itself saved in old files.
-
-    Attributes
-    ----------
-    dtype : dtype
-    device : device
-    """
+class StoredView(TypedStorage):
+    """Some elements of a storage, as PyTorch saved them before 0.4."""
 
     def __init__(self, storage, dtype, start, nbytes):
-        self.storage, self.dtype, self.start, self.nbytes = storage, dtype, start, nbytes
+        super().__init__(wrap_storage=storage[start:start + nbytes], dtype=dtype, _internal=True)
+        self.whole, self.start, self.stop = storage, start, start + nbytes
 
-    @property
-    def device(self):
-        return self.storage.device
+    def __new__(cls, *args):
+        return super().__new__(cls, _internal=True)
 
-    def __len__(self):
-        return self.nbytes // self.dtype.itemsize
 
-    def tensor(self):
-        """A tensor of one dimension over the whole storage."""
-        return _window(self, self.dtype, 0, (len(self),), (1,))
+def typed(storage, dtype):
+    """The storage as elements of a dtype, without PyTorch's warning about such storages."""
+    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
 
 
 class StorageType:
@@ -202,8 +195,10 @@ def set_attributes(target, state):
 
 def _window(storage, dtype, offset, size, stride):
     """A tensor over a part of a storage. It checks the bounds, since ``set_`` would let the storage grow."""
-    if isinstance(storage, TypedStorage):
-        start, nbytes, storage = storage.start, storage.nbytes, storage.storage
+    if isinstance(storage, StoredView):
+        start, nbytes, storage = storage.start, storage.stop - storage.start, storage.whole
+    elif isinstance(storage, TypedStorage):
+        start, nbytes, storage = 0, storage._nbytes(), storage._untyped_storage
     elif isinstance(storage, UntypedStorage):
         start, nbytes = 0, storage.nbytes()
     else:
@@ -292,10 +287,15 @@ def _from_type(reader, function, cls, args, state):
     if cls is Parameter:
         tensor = Parameter(tensor.detach(), tensor.requires_grad)
     elif cls is not Tensor:
-        if not (isinstance(cls, type) and issubclass(cls, Tensor) and any(cls is each for each in added().values())):
-            raise UnpicklingError("a tensor in the file is of a class that was not added, which is not allowed")
-        tensor = tensor.as_subclass(cls)
+        return reader.subclass(tensor, cls, state)
     return _with_state(tensor, state)
+
+
+def subclass(tensor, cls, state):
+    """The tensor as one of a class that the user has added."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor) and any(cls is each for each in added().values())):
+        raise UnpicklingError("a tensor in the file is of a class that was not added, which is not allowed")
+    return _with_state(tensor.as_subclass(cls), state)
 
 
 def _meta(reader, dtype, size, stride, requires_grad):

@@ -38,6 +38,7 @@ _PLAIN_VALUES = {int, float, bool, str, bytes, complex, type(None), ptcore.Tenso
 
 # Kinds of classes.
 PLAIN, MODULE, OPTIMIZER, CONTAINER, NAMED_TUPLE, ENUM = "plain", "module", "optimizer", "container", "tuple", "enum"
+TENSOR = "tensor"
 
 
 class Refused(UnpicklingError):
@@ -178,6 +179,8 @@ def kind_of(cls):
         return ENUM
     if tuple in bases:
         return _named_tuple(cls, bases)
+    if ptcore.Tensor in bases:
+        return _tensor(bases)
     container = container_of(cls)
     inherited = (object,) if container is None else (object, dict, container)
     for base in bases:
@@ -191,6 +194,16 @@ def kind_of(cls):
     if "ptcore.optim" in sys.modules and sys.modules["ptcore.optim"].Optimizer in bases:
         return OPTIMIZER
     return CONTAINER if container is not None else PLAIN
+
+
+def _tensor(bases):
+    # A tensor becomes one of the class without ``__new__``, as in PyTorch.
+    for base in bases:
+        if base not in (object, ptcore.Tensor) and (root_of(base) == "ptcore" or not _is_of_python(base)):
+            raise Refused(f"a class that inherits from {name_of(base)}, whose objects are C's")
+        if base not in (object, ptcore.Tensor) and any(name in own(base) for name in _OWN_WAY[1:]):
+            raise Refused("a class of tensors with a way of its own to be kept")
+    return TENSOR
 
 
 def _named_tuple(cls, bases):
@@ -218,6 +231,8 @@ def make(cls, kind, args):
         return tuple.__new__(cls, args)
     if kind is ENUM:
         return member(cls, args)
+    if kind is TENSOR:
+        raise ValueError(f"a {name_of(cls)} is made of no tensor")
     if args:
         raise ValueError(f"a {name_of(cls)} is made with arguments")
     if kind is CONTAINER:

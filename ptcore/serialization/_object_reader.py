@@ -138,6 +138,15 @@ class ObjectReader(Reader):
             raise UnpicklingError(f"the class {_kinds.name_of(cls)} is called by the file, which is not allowed")
         return _kinds.make(cls, kind, args)
 
+    def subclass(self, tensor, cls, state):
+        """A tensor of a class that was added, or of one of the kind that is made."""
+        if self._is_added(cls) or not self._is_kind(cls) or self._kind(cls) is not _kinds.TENSOR:
+            return super().subclass(tensor, cls, state)
+        made = tensor.as_subclass(cls)
+        if state is not None:
+            _kinds.give(made, _kinds.TENSOR, state)
+        return made
+
     def _attribute(self, owner, name):
         if type(name) is str:
             if isinstance(owner, _torch_names.Functions):

@@ -11,7 +11,7 @@ from pickle import UnpicklingError
 from struct import unpack
 
 from ptcore import Size, device, dtype
-from ptcore.serialization._constructors import CALLS, added, find, set_attributes, set_numpy_state
+from ptcore.serialization._constructors import CALLS, added, find, set_attributes, set_numpy_state, subclass
 from ptcore.serialization.files import Collisions
 
 _PIECE = 1 << 20
@@ -254,6 +254,10 @@ class Reader:
     def _stack_global(self):
         name, module = self._pop(), self._pop()
         self._global(module, name)
+
+    def subclass(self, tensor, cls, state):
+        """A tensor of another class that the file names."""
+        return subclass(tensor, cls, state)
 
     def _is_added(self, thing):
         return any(thing is each for each in self._added.values())

@@ -15,10 +15,11 @@ from ptcore import Tensor
 from ptcore._libraries import library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
-from ptcore.nn.parameter import is_lazy
-from ptcore.serialization._constructors import STORAGES, TypedStorage, added, pickle_is_allowed
+from ptcore.nn.parameter import Buffer, is_lazy
+from ptcore.serialization._constructors import STORAGES, added, pickle_is_allowed
 from ptcore.serialization._options import tag
 from ptcore.serialization.files import MAX_DEPTH
+from ptcore.storage import TypedStorage
 
 _STORAGE_NAMES = {dtype: name for name, dtype in STORAGES.items()}
 _BATCH = 1000  # items on the stack at once
@@ -58,11 +59,24 @@ class Storage:
         return 1 if self.dtype is None else self.dtype.itemsize
 
 
-class _Reference:
-    """A storage within a pickle."""
+def _written_class(cls):
+    """A class of tensors, or Tensor for one that no reader makes again: of a function, or with a way of its own."""
+    if cls is Tensor or issubclass(cls, Buffer):
+        return Tensor
+    from ptcore.serialization import _object_writer as objects
 
-    def __init__(self, entry):
-        self.entry = entry
+    try:
+        objects.name_of(cls)
+    except objects.Unwritten:
+        return Tensor
+    return cls
+
+
+class _Reference:
+    """A storage within a pickle, as bytes or as elements of a dtype."""
+
+    def __init__(self, entry, dtype):
+        self.entry, self.dtype = entry, dtype
 
 
 class Writer:
@@ -149,11 +163,13 @@ class Writer:
         elif cls is ptcore.dtype:
             self._save(Global("torch", value.name), path, depth)
         elif cls is _Reference:
-            self._reference(value.entry, path, depth)
+            self._reference(value.entry, value.dtype, path, depth)
         elif isinstance(value, UntypedStorage):
-            self._save(_Reference(self._entry(value, None)), path, depth)
-        elif cls is TypedStorage:
-            self._save(_Reference(self._entry(value.storage, value.dtype)), path, depth)
+            entry = self._entry(value, None)
+            self._save(_Reference(entry, entry.dtype if self._legacy else None), path, depth)
+        elif isinstance(value, TypedStorage):
+            entry = self._entry(value._untyped_storage, value.dtype)
+            self._save(_Reference(entry, value.dtype if value.dtype.name in _STORAGE_NAMES else None), path, depth)
         else:
             self._other(value, cls, key, path, depth)
 
@@ -298,8 +314,9 @@ class Writer:
         if is_lazy(tensor):
             raise ValueError(f"save: the parameter at {path!r} is not initialised")
         cls, state = type(tensor), dict(getattr(tensor, "__dict__", None) or {})
-        if not _is_one_of(cls, self._added.values()):  # readers know no other subclasses
-            cls = Parameter if isinstance(tensor, Parameter) else Tensor
+        if not _is_one_of(cls, self._added.values()):
+            cls = Parameter if isinstance(tensor, Parameter) else _written_class(cls)
+            state = tensor.__getstate__() if cls not in (Parameter, Tensor) else state
         if cls is Parameter:
             data = tensor.detach()
             args = (data, tensor.requires_grad, OrderedDict())
@@ -318,8 +335,8 @@ class Writer:
         if any(step < 0 for step in tensor.stride()):
             tensor = tensor.contiguous()  # PyTorch has no negative strides
         entry = self._entry(tensor.untyped_storage(), tensor.dtype)
-        args = (_Reference(entry), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), requires_grad,
-                OrderedDict())
+        args = (_Reference(entry, entry.dtype), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(),
+                requires_grad, OrderedDict())
         return (_TENSOR_2, args) if entry.dtype is tensor.dtype else (_TENSOR_3, (*args, tensor.dtype))
 
     def _entry(self, storage, dtype):
@@ -337,10 +354,10 @@ class Writer:
                 "uint16, uint32 or uint64")
         return entry
 
-    def _reference(self, entry, path, depth):
+    def _reference(self, entry, dtype, path, depth):
         storage = entry.storage
-        kind = _UNTYPED if entry.dtype is None else Global("torch", _STORAGE_NAMES[entry.dtype.name])
-        number = storage.nbytes() // entry.itemsize
+        kind = _UNTYPED if dtype is None else Global("torch", _STORAGE_NAMES[dtype.name])
+        number = storage.nbytes() // (1 if dtype is None else dtype.itemsize)
         view = (None,) if self._legacy else ()
         self._save(("storage", kind, entry.key, tag(storage), number, *view), path, depth)
         self._out += b"Q"

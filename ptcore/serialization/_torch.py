@@ -12,7 +12,7 @@ import sys
 
 import ptcore
 from ptcore.serialization import _constructors, zip_files
-from ptcore.serialization._constructors import StorageType, TypedStorage
+from ptcore.serialization._constructors import StorageType, StoredView, typed
 from ptcore.serialization._options import fallback_order, skips_data
 from ptcore.serialization._pickle_reader import Names, Reader
 from ptcore.serialization._pickle_writer import Writer
@@ -194,7 +194,9 @@ class _Storages:
             start, nbytes = start * dtype.itemsize, number * dtype.itemsize
         if start + nbytes > storage.nbytes():
             raise ValueError(f"storage {key} has {storage.nbytes()} bytes, {start + nbytes} are used")
-        return TypedStorage(storage, dtype, start, nbytes)
+        if len(name) == 6 and name[5] is not None:
+            return StoredView(storage, dtype, start, nbytes)
+        return typed(storage, dtype)
 
 
 def _key(value):

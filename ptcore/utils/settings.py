@@ -1,4 +1,4 @@
-"""Settings of PyTorch that programs set: determinism has no effect here, precision concerns CUDA.
+"""Settings of PyTorch that programs set: determinism, warnings, types; precision concerns CUDA.
 
 Also queries about types, storages and the modules of devices.
 """
@@ -7,17 +7,18 @@ from ptcore._device import device as as_device
 from ptcore._device import set_default_device
 from ptcore._dtype import set_default_dtype
 from ptcore._ops import checked
+from ptcore._ops.creation.creation import fill_unset
 from ptcore._ops.levels import set_flush_denormal as _set_flush_denormal
 from ptcore._overrides import typename as typename  # pickles may name it here
 
-_deterministic = {"mode": False, "warn_only": False}
-
 
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
-    """Requests equal results in every run. Results of ptcore are equal by themselves, except sums of floats at indexed
-    places on a CUDA device (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing,
-    ``embedding`` and ``grid_sample``, weighted histograms), whose order is the hardware's. The setting makes cuDNN's
-    results equal too.
+    """Requests equal results in every run.
+
+    Results of ptcore are equal by themselves, except sums of floats at indexed places on a CUDA device (``index_add``,
+    ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing, ``embedding`` and ``grid_sample``,
+    weighted histograms), whose order is the hardware's. The setting makes cuDNN's results equal too. It fills memory
+    without content (:mod:`ptcore.utils.deterministic`). ``max_unpool`` raises or warns, as in PyTorch.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)
@@ -28,18 +29,19 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
     for name, value in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"use_deterministic_algorithms: {name} must be bool, got {type(value).__name__}")
-    _deterministic.update(mode=mode, warn_only=warn_only)
+    _precision.determinism["warn_only"] = warn_only
     _precision.allow("deterministic", mode)
+    fill_unset(mode and _precision.determinism["fill"])
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic algorithms are requested."""
-    return _deterministic["mode"]
+    return _precision.matmul["deterministic"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether they are requested with warnings only."""
-    return _deterministic["warn_only"]
+    return _precision.determinism["warn_only"]
 
 
 def set_float32_matmul_precision(precision) -> None:
@@ -164,7 +166,7 @@ def set_deterministic_debug_mode(debug_mode) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2: off, on with warnings only, or on."""
-    return 0 if not _deterministic["mode"] else 1 if _deterministic["warn_only"] else 2
+    return 0 if not _precision.matmul["deterministic"] else 1 if _precision.determinism["warn_only"] else 2
 
 
 _warnings = {"always": False}
@@ -194,9 +196,8 @@ def is_storage(obj, /) -> bool:
     >>> ptcore.is_storage(ptcore.ones(2).untyped_storage())
     True
     """
-    from ptcore._untyped_storage import UntypedStorage
-    from ptcore.serialization import TypedStorage
-    return type(obj) in (UntypedStorage, TypedStorage)
+    from ptcore._untyped_storage import is_storage
+    return is_storage(obj)
 
 
 def get_device_module(device=None):

@@ -76,7 +76,8 @@ def test_nan_is_not_checked_unless_asked_for():
 def test_an_error_shows_the_forward_line():
     with detect_anomaly():
         y = Broken.apply(leaf(1.0))  # the call that made the node
-        with pytest.raises(KeyError) as caught:
+        with pytest.warns(UserWarning, match=r"Error detected in BrokenBackward. Traceback of forward call"), \
+                pytest.raises(KeyError) as caught:
             y.sum().backward()
     (note,) = caught.value.__notes__
     assert "BrokenBackward" in note

@@ -338,7 +338,8 @@ def test_in_anomaly_mode_without_cheap_frames():
             y = x.exp(); at = here()                    # noqa: E702
             assert line_of(y) == at
             y += 1
-            assert "y = x.exp()" in notes_of(y.sum().backward, RuntimeError)
+            with pytest.warns(UserWarning, match="Error detected in ExpBackward0"):
+                assert "y = x.exp()" in notes_of(y.sum().backward, RuntimeError)
 
 
 def test_the_header_knows_each_python_by_name():

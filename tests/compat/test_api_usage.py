@@ -17,7 +17,7 @@ MEANT = {
     r"torch\.(spmm|sparse_coo|sparse_csr|sparse_csc|sparse_coo_tensor|Tensor\.(to_sparse|indices|coalesce))": "sparse",
     r"torch\.Tensor\.dequantize": "quantized tensors",
     r"torch\.cuda\.FloatTensor": "cuda",
-    r"torch\.Tensor\.storage|torch\.serialization\.(location_tag|normalize_storage_type)": "storages with a dtype",
+    r"torch\.serialization\.(location_tag|normalize_storage_type)": "storages with a dtype",
     r"torch\.testing\.assert_allclose": "PyTorch has removed it",
     r"torch\.nn\.attention\.current_flash_attention_impl": "attention by other libraries",
     r"torch\.Node": "a private name",
@@ -57,7 +57,7 @@ def test_names():
 IMPORTS = Path(__file__).with_name("imports.tsv")
 # Names that are not there, with reasons.
 NO_IMPORT = {
-    "torch": {"Storage": "storages with a dtype", "ScriptObject": "a class of PyTorch's C++",
+    "torch": {"ScriptObject": "a class of PyTorch's C++",
               "cond": "traced control flow",
               **dict.fromkeys(("_cast_Float", "_dim_arange", "_weight_norm"), "private functions")},
     "functorch.compile": dict.fromkeys(("aot_function", "memory_efficient_fusion"), "a package of its own"),
@@ -93,7 +93,7 @@ ABSENT_CALLS = [
     "torch.export.export(None, ())", "torch.sparse.mm(1, 2)", "torch.ao.quantization.QuantStub()",
     "torch.xpu.synchronize()", "torch.mps.synchronize()", "torch._inductor.compile(None)", "torch._dynamo.export(None)",
     "torch.nn.parallel.DistributedDataParallel(None)", "torch.nn.quantized.FloatFunctional()",
-    "torch.package.PackageExporter('x')", "torch.FloatStorage(2)", "torch.hub.load('a/b', 'c')"]
+    "torch.package.PackageExporter('x')", "torch.hub.load('a/b', 'c')"]
 
 
 def test_what_is_absent_raises_at_use():

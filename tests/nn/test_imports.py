@@ -19,7 +19,7 @@ FILES = sorted(
 LATER = {ROOT / name for name in ("_ops/table/function_schema.py", "utils/_selective.py", "utils/_summaries.py",
                                   "utils/benchmark.py",
                                   "utils/restart.py", "utils/_extension_build.py", "nn/attention/__init__.py",
-                                  "nn/attention/_block_mask.py", "nn/attention/_tiles.py",
+                                  "nn/attention/_block_mask.py",
                                   "nn/attention/flex_attention.py",
                                   "nn/modules/linear_cross_entropy_options.py", "nn/utils/prune.py")}
 HEAVY = {

@@ -684,3 +684,78 @@ def test_depth(depth):
     else:
         with pytest.raises(ValueError, match="100 levels deep"):
             saved(net)
+
+
+# -- tensors of classes of this program -----------------------------------------------------------------
+
+class Marked(pt.Tensor):
+    __slots__ = ("place",)
+
+    def __new__(cls, *args):
+        CALLED.append("__new__")
+        return super().__new__(cls, *args)
+
+    def __init__(self, *args):
+        CALLED.append("__init__")
+
+    def __setattr__(self, name, value):
+        CALLED.append("__setattr__")
+        super().__setattr__(name, value)
+
+    @classmethod
+    def __torch_function__(cls, function, kinds, args=(), kwargs=None):
+        CALLED.append("__torch_function__")
+        return super().__torch_function__(function, kinds, args, kwargs or {})
+
+
+class Restored(pt.Tensor):
+    def __setstate__(self, state):
+        CALLED.append("__setstate__")
+
+
+class Reducing(pt.Tensor):
+    def __reduce_ex__(self, protocol):
+        CALLED.append("__reduce_ex__")
+        return print, ("called",)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tensors_of_other_classes(stream):
+    t = pt.arange(4.0).as_subclass(Marked)
+    t.note, t.place = {"a": 1}, "here"
+    file = saved({"t": t, "base": t.as_subclass(pt.Tensor), "grad": pt.ones(2).as_subclass(Marked).requires_grad_()},
+                 _use_new_zipfile_serialization=not stream)
+    CALLED.clear()
+    loaded = pt.load(file, weights_only=False)
+    assert not CALLED
+    found, base, grad = loaded.values()
+    assert type(found) is Marked and vars(found) == {"note": {"a": 1}} and found.place == "here"
+    assert type(base) is pt.Tensor and base.untyped_storage() is found.untyped_storage()
+    assert base.tolist() == [0, 1, 2, 3] and type(grad) is Marked and grad.requires_grad
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="Marked"):
+        pt.load(file)
+
+
+@pytest.mark.parametrize("cls", [Restored, Reducing])
+def test_tensors_with_a_way_of_their_own(cls):
+    """They are written as plain tensors, and no file makes them."""
+    t = pt.ones(2).as_subclass(cls)
+    CALLED.clear()
+    assert type(again(t)) is pt.Tensor
+    CALLED.clear()
+    with pytest.raises(pickle.UnpicklingError, match=cls.__name__):
+        objects(named(cls.__name__) + b")\x81")
+    assert not CALLED
+
+
+def test_a_tensor_of_a_class_is_made_of_a_tensor():
+    with pytest.raises(CorruptFileError, match="no tensor"):
+        objects(named("Marked") + b")\x81")
+
+
+def test_tensors_of_local_classes_are_plain():
+    class Local(pt.Tensor):
+        pass
+
+    assert type(again(pt.ones(2).as_subclass(Local))) is pt.Tensor

@@ -192,9 +192,9 @@ def test_storages():
     base = torch.arange(4.0)
     assert pt.load(theirs(base.untyped_storage())).nbytes() == 16
     tensor, storage = pt.load(theirs([base, base.storage()]))
-    assert storage.storage is tensor.untyped_storage()
-    assert storage.tensor().tolist() == [0, 1, 2, 3]
-    assert len(storage) == 4
+    assert storage._untyped_storage is tensor.untyped_storage()
+    assert storage._tensor().tolist() == [0, 1, 2, 3]
+    assert storage._size() == 4
     assert storage.dtype == pt.float32
     mine = pt.arange(4.0)
     back = torch.load(ours([mine.untyped_storage(), mine]), weights_only=True)

@@ -274,3 +274,30 @@ def test_plain_pickles_of_tensors(protocol):
     assert plain(read) == plain(objects)
     with pytest.raises(pickle.UnpicklingError, match="_load_from_bytes, which is not allowed by default"):
         pt.load(io.BytesIO(data))
+
+
+class TheirTensor(torch.Tensor):
+    pass
+
+
+class OurTensor(pt.Tensor):
+    pass
+
+
+def test_tensors_of_other_classes(monkeypatch):
+    """Each library reads the other's file of a tensor of a class, with attributes and the shared storage."""
+    for lib, other, cls, theirs in ((torch, pt, TheirTensor, OurTensor), (pt, torch, OurTensor, TheirTensor)):
+        monkeypatch.setitem(globals(), cls.__name__, cls)
+        t = lib.arange(3.0).as_subclass(cls)
+        t.note = [1]
+        file = io.BytesIO()
+        lib.save([t, t.as_subclass(lib.Tensor)], file)
+        file.seek(0)
+        with pytest.raises(pickle.UnpicklingError):
+            other.load(file)
+        file.seek(0)
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), cls.__name__, theirs)
+            found, base = other.load(file, weights_only=False)
+        assert type(found) is theirs and found.note == [1] and found.tolist() == [0, 1, 2]
+        assert found.data_ptr() == base.data_ptr()

@@ -503,7 +503,12 @@ class TaggedParameter(Parameter):
 def test_subclasses_of_tensor():
     t = pt.ones(2).as_subclass(Tagged)
     t.note = 1
-    assert type(round_trip(t)) is pt.Tensor
+    file = saved(t)
+    with pytest.raises(pickle.UnpicklingError, match="Tagged"):
+        pt.load(file)
+    file.seek(0)
+    loaded = pt.load(file, weights_only=False)
+    assert type(loaded) is Tagged and vars(loaded) == {"note": 1} and loaded.tolist() == [1, 1]
     assert type(round_trip(TaggedParameter(pt.ones(2)))) is Parameter
     buffer = pt.nn.Buffer(pt.ones(2), persistent=False)
     assert isinstance(round_trip(buffer), pt.nn.Buffer)

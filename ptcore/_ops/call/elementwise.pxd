@@ -14,3 +14,4 @@ cdef object elementwise_of(int op, tuple args)
 cdef object write_to(object x, object value)
 cdef object unwritten(object x, tuple args)
 cdef object overwrite(Tensor x, object value, const char *name)
+cdef bint shows_the_same(Tensor a, Tensor b) noexcept

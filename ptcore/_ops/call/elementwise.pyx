@@ -501,13 +501,41 @@ cdef bint can_hold(Call *c, Tensor out) except -1:
             and can_be_written(out, c.o.name, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number))
 
 
-cdef bint overlaps_another(Call *c, Tensor x) noexcept:
-    """Whether an operand shares x's memory at other positions."""
+cdef bint overlaps_another(Call *c, Tensor x) except -1:
+    """Whether an operand shares x's memory at other positions. Raises, as PyTorch does, if both are dense and show some
+    of the same elements."""
     cdef int k
+    cdef bint found = False
     for k in range(c.nin):
         if c.tensors[k] != NULL and same_memory(x, <Tensor>c.tensors[k]) and not same_window(x, <Tensor>c.tensors[k]):
-            return True
-    return False
+            found = True
+            if overlap_in_part(x, <Tensor>c.tensors[k]) and not (
+                    c.o.selects == PT_SELECTS_SECOND and shape_of(x) != shape_of(<Tensor>c.tensors[k])):
+                raise RuntimeError(f"{c.o.name.decode()}: unsupported operation: some elements of the input tensor and "
+                                   "the written-to tensor refer to a single memory location. Please clone() the tensor "
+                                   "before performing the operation.")
+    return found
+
+
+cdef bint overlap_in_part(Tensor a, Tensor b) noexcept:
+    """Whether two dense tensors show some of the same bytes, in part or in another order."""
+    if not shows_the_same(a, b):
+        return False
+    if address(a) == address(b) and a.count * ITEMSIZE[a.dt] == b.count * ITEMSIZE[b.dt]:
+        return a.rank != b.rank or not same_sizes(a.rank, a.dims + a.rank, b.dims + b.rank)
+    return True
+
+
+cdef bint shows_the_same(Tensor a, Tensor b) noexcept:
+    """Whether two dense tensors of one storage have a byte in common."""
+    cdef int64_t size = a.count * ITEMSIZE[a.dt], its = b.count * ITEMSIZE[b.dt]
+    if (a.storage != b.storage or not size or not its or (a.flags | b.flags) & PT_INTERPOSED
+            or a.storage.device == DEVICE_META):
+        return False
+    if (a.flags & PT_NONCONTIGUOUS and not is_dense(a.rank, a.dims, a.dims + a.rank)) or (
+            b.flags & PT_NONCONTIGUOUS and not is_dense(b.rank, b.dims, b.dims + b.rank)):
+        return False
+    return address(a) < address(b) + its and address(b) < address(a) + size
 
 
 cdef bint one_value(Call *c) noexcept:

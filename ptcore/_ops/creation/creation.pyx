@@ -23,6 +23,8 @@ from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import arange_length
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._memory_format import preserve_format
+from ptcore import _untyped_storage as _storages
+from ptcore._dtype import iinfo
 from ptcore._tensor import strided
 from ptcore._subclass import of_class
 
@@ -183,6 +185,34 @@ cdef Tensor offered_like(Tensor t, object dtype, object where, object memory_for
     return r.permute([order.index(d) for d in range(t.rank)])
 
 
+cdef bint fills = False                 # whether memory without content gets one
+cdef frozenset UNSET = frozenset((b"empty", b"empty_like", b"empty_strided", b"new_empty"))
+
+
+def fill_unset(bint on):
+    """Whether ``empty`` and its like, and what ``resize_`` adds, are filled, so that a program that reads them gives
+    the same in every run."""
+    global fills
+    fills = on
+    _storages.fill_new = fill_added if on else None
+
+
+def fill_added(Tensor t, int64_t before):
+    """Fills the elements of a storage behind the bytes that it had before."""
+    cdef int64_t item = ITEMSIZE[t.dt], first = before // item, n = t.storage.nbytes // item - first, step = 1
+    if t.storage.device == DEVICE_META or n <= 0:
+        return
+    pt_storage_incref(t.storage)
+    wrap_storage(t.storage, first * item, t.dt, 1, &n, &step).fill_(no_content(t.dt))
+
+
+cpdef object no_content(int dt):
+    """What stands in memory without content: NaN, the largest number or True."""
+    if CATEGORY[dt] >= 2:
+        return float("nan")
+    return True if dt == PT_BOOL else iinfo(dtype_of(dt)).max
+
+
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
                  object memory_format, object requires_grad):
     """The end of a creation function: handles the keywords that all of them share."""
@@ -198,6 +228,8 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
         memory_format = checked(op.decode(), memory_format)
         if memory_format is not None:
             t = contiguous(t, memory_format, op.decode())
+    if fills and op in UNSET and t.storage.device != DEVICE_META:
+        t.fill_(no_content(t.dt))
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")

@@ -166,4 +166,6 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     except OSError as e:
         raise RuntimeError(f"from_file: filename cannot be opened, got {filename!r}: {e}") from e
     result = frombuffer(memory, dtype=dtype) if nbytes else empty_strided((0,), (1,), dtype=dtype, device="cpu")
+    if shared and not isinstance(filename, int):
+        result.untyped_storage()._filename = os.fspath(filename)
     return result.requires_grad_() if requires_grad else result

@@ -7,6 +7,7 @@ from ptcore._dtype import WORDS, as_dtype
 from ptcore._exchange.convert import tensor
 from ptcore._ops.creation.creation import empty
 from ptcore._tensor import Tensor
+from ptcore._untyped_storage import is_storage
 
 
 class _TensorType(type):
@@ -26,6 +27,8 @@ class _TensorType(type):
                     raise TypeError(f"{cls.__name__}: data must be a {cls.dtype.name} tensor on {cls.device_type}, got "
                                     f"{data.dtype.name} on {data.device.type}")
                 return data.detach()
+            if is_storage(data):
+                return empty(0, dtype=cls.dtype, device=device).set_(data)
             if type(data).__name__ == "Size":
                 return empty(data, dtype=cls.dtype, device=device)
             if isinstance(data, (list, tuple)) or hasattr(data, "__array__"):

@@ -242,9 +242,9 @@ def _largest(op, blank, bag, rows):
 @ValueCheck
 def _check_offsets(offsets, n, op):
     if int(offsets[0]) != 0:
-        raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
+        raise ShapeError(f"{op}: offsets[0] has to be 0, got {int(offsets[0])}")
     if int(offsets[-1]) > n:
-        raise ValueError(f"{op}: offsets must not exceed input's length {n}, got {int(offsets[-1])}")
+        raise ShapeError(f"{op}: offsets[-1] can not be greater than input's length {n}, got {int(offsets[-1])}")
     if bool((offsets[1:] < offsets[:-1]).any()):
         raise RuntimeError(f"{op}: offsets must not fall from one bag to the next, got {offsets.tolist()[:8]}")
 
@@ -276,10 +276,17 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         if offsets is None or offsets.ndim != 1:
             given = "None" if offsets is None else f"shape {list(offsets.shape)}"
             raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension, got {given}")
+        if offsets.dtype.name not in ("int32", "int64"):
+            raise DTypeError(f"{op}: offsets must be int32 or int64, got {offsets.dtype.name}")
         offsets = offsets.to(INT64)
+        bags = offsets.numel() - (1 if include_last_offset else 0)
+        if bags < 0:
+            raise ShapeError(f"{op}: include_last_offset needs at least one offset, got none")
         if offsets.numel():
             _check_offsets(offsets, input.numel(), op)
-        bags = offsets.numel() - (1 if include_last_offset else 0)
+        if not bags:                            # nothing of input is in a bag
+            input = input[:0]
+            per_sample_weights = None if per_sample_weights is None else per_sample_weights[:0]
         bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
     flat = reshape(input, (-1,))
     padding_idx = _padding(op, padding_idx, weight.shape[0])

@@ -73,7 +73,7 @@ tensor([0., 2., 0.])
 structured(
     "index_copy(input, dim: Dim, index: Index, source)", kernel="index_copy", promote="none", out="index_copy",
     autocast=("widest", None),
-    vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "index_select(g, dim, index)"],
+    vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "reshape(index_select(g, dim, index), z.shape)"],
     batch="shift input source", jvp="linear", reference="_index_copy(x, dim, index, source)", inplace=True,
     updates=True,
     doc="""``input`` with slices of ``source`` written at positions along ``dim``.

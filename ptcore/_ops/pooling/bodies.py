@@ -8,6 +8,7 @@ from ptcore._ops import checked
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import rand
 from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
+from ptcore._precision import need_determinism
 
 
 # -- pooling ------------------------------------------------------------------------------------
@@ -139,6 +140,7 @@ def lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode):
 
 
 def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size):
+    need_determinism(f"max_unpooling{max(n, 2)}d_forward_out")
     if indices.dtype.kind not in "iu":
         raise DTypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
     x, batched = _batched(op, input, n)

@@ -123,15 +123,21 @@ def addmv(input, mat, vec, beta, alpha):
 
 def addr(input, vec1, vec2, beta, alpha):
     _vectors("addr", vec1, vec2)
+    dtype = promoted((input, vec1, vec2))
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, (float, complex)) and dtype.kind not in "fc":
+            raise RuntimeError(f"addr: For integral input tensors, argument {name} must not be a floating point "
+                               f"number, got {value}")
+        if isinstance(value, complex) and dtype.kind != "c":
+            raise RuntimeError(f"addr: For non-complex input tensors, argument {name} must not be a complex number, "
+                               f"got {value}")
+        if isinstance(value, bool) and dtype.kind != "b":
+            raise RuntimeError(f"addr: Boolean {name} only supported for Boolean results")
     if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # the product is an "or" of "and"s
         shape = (vec1.shape[0], vec2.shape[0])
         broadcast_shapes("addr", input.shape, shape)
         return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
-    dtype = promoted((input, vec1, vec2))
     input, vec1, vec2 = input.to(dtype), vec1.to(dtype), vec2.to(dtype)
-    if dtype.kind not in "fc" and (isinstance(beta, (float, complex)) or isinstance(alpha, (float, complex))):
-        raise RuntimeError(f"addr: beta and alpha must be integers for {dtype.name} tensors, got {beta} and "
-                           f"{alpha}")
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
 

@@ -55,6 +55,8 @@ def check_positions_of(call: Call, x: View, index: View, copied: Bool):
 def check_source(call: Call, x: View, dim: Int, index: View, source: View, copied: Bool):
     """A source has the sizes of x, of one dim as many as there are positions."""
     check_positions_of(call, x, index, copied)
+    if copied and source.ndim != x.ndim and source.ndim + x.ndim == 1 and source.numel == 1 and index.numel == 1:
+        return                          # of a copy, a source of one element may have a dim more or less
     if source.ndim != x.ndim:
         raise source_error(call, x, dim, index, source, copied)
     for j in range(x.ndim):

@@ -22,7 +22,7 @@ MORE = {
     "_functorch.make_functional": {
         _FUNCTORCH: "combine_state_for_ensemble make_functional make_functional_with_buffers"},
     "_guards": {None: "CompileId detect_fake_mode"},
-    "_tensor": {None: "_convert"},
+    "_tensor": {f"{_HERE}._utils": "_rebuild_from_type_v2", None: "_convert"},
     "_tensor_str": {_OTHER: "_str"},
     "amp.grad_scaler": {None: "_MultiDeviceReplicator"},
     "autograd.function": {_OTHER: "InplaceFunction", None: "BackwardCFunction NestedIOFunction _SingleLevelFunction"},
@@ -109,6 +109,7 @@ MORE = {
     "serialization": {
         _OTHER: "SourceChangeWarning",
         None: "_is_zipfile default_restore_location normalize_storage_type validate_cuda_device"},
+    "storage": {f"{_HERE}._utils": "_load_from_bytes"},
     "utils._pytree": {
         "ptcore.utils._pytree": "_register_pytree_node=register_pytree_node",
         _OTHER: "is_namedtuple is_namedtuple_instance=is_namedtuple arg_tree_leaves Context=_Any FlattenFunc=_Any "

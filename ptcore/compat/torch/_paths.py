@@ -99,6 +99,7 @@ NAMES = {
     **{f"{kind}Storage": "ptcore.storage" for kind in (
         "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float",
         "Half", "Int", "Long", "Short")},
+    "Storage": "ptcore.storage",
     "classes": f"{_HERE}._names",
     "fork": f"{_HERE}._names",
     "wait": f"{_HERE}._names",

@@ -41,9 +41,17 @@ def _reorder_tensors_as(tensors, ordered_tensors):
     return tuple(next(iterators[t.dtype]) for t in ordered_tensors)
 
 
+def _load_from_bytes(b):
+    """The storage in the bytes of a file, as pickles of PyTorch's storages hold them; no code of theirs runs."""
+    from io import BytesIO
+
+    from ptcore.serialization import load
+    return load(BytesIO(b), weights_only=False)
+
+
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    """A tensor of float32 over a storage."""
-    raise NotImplementedError("torch._utils._rebuild_tensor: storages have no dtype here; set_ lays a tensor on one")
+    """The tensor of a PyTorch pickle, over a typed storage."""
+    return _rebuild_tensor_v2(storage, storage_offset, size, stride, False, None)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
@@ -55,16 +63,59 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
                                   f"{type(storage).__name__}")
     made = empty(0, dtype=storage.dtype, device=untyped.device)
     made.set_(untyped, storage_offset, tuple(size), tuple(stride))
+    for name in ("conj", "neg"):            # of a lazy view, whose storage holds the values before
+        if (metadata or {}).get(name):
+            made = getattr(made, name)()
     made.requires_grad = requires_grad
     for hook in (backward_hooks or {}).values():
         made.register_hook(hook)
     return made
 
 
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """The tensor of a PyTorch pickle, over a storage of any dtype."""
+    from ptcore.storage import TypedStorage
+    untyped = getattr(storage, "_untyped_storage", storage)
+    return _rebuild_tensor_v2(TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True), storage_offset, size,
+                              stride, requires_grad, backward_hooks, metadata)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     """The parameter of a pickle."""
     from ptcore.nn.parameter import Parameter
     return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    """The parameter of a pickle, with attributes."""
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """The tensor of a class of a PyTorch pickle."""
+    made = func(*args)
+    if type(made) is not new_type:
+        made = made.as_subclass(new_type)
+    if hasattr(type(made), "__setstate__"):
+        made.__setstate__(state)
+        return made
+    return _set_obj_state(made, state)
+
+
+def _get_obj_state(obj):
+    """What a pickle keeps of an object beside what it is made of."""
+    return obj.__getstate__()
+
+
+def _set_obj_state(obj, state):
+    """Gives an object its attributes: a dict, or a pair of it and a dict of slots."""
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for part in parts:
+        for name, value in (part or {}).items():
+            setattr(obj, name, value)
+    return obj
 
 
 def _get_device_index(device, optional=False, allow_cpu=False):
