@@ -8,6 +8,8 @@ import _thread
 import sys
 import time
 
+from ptcore._libraries import renew
+
 # Modules that take a lock before forks and release it in the parent: one that was imported while this fork waited only
 # releases it.
 LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
@@ -59,6 +61,7 @@ def before_fork():
 
 def forget_unfinished():
     """Forgets, in the child of a fork, modules and locks of imports that the threads of the parent had begun."""
+    renew()
     own = _imported_by(sys._getframe())
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__dict__", {}).get("__spec__")

@@ -3,7 +3,13 @@ import _thread
 import sys
 from importlib import import_module
 
-_one_at_a_time, _importer = _thread.allocate_lock(), [None]
+_one_at_a_time, _importer = _thread.allocate_lock(), [None]     # the thread that imports now
+
+
+def renew():
+    """Gives the child of a fork a lock that no thread of its parent holds."""
+    global _one_at_a_time
+    _one_at_a_time, _importer[0] = _thread.allocate_lock(), None
 
 
 def library(name):
@@ -23,11 +29,13 @@ def library(name):
         try:
             with _one_at_a_time:        # modules of one library that import each other
                 _importer[0] = _thread.get_ident()
-                import_module(name)
+                try:
+                    import_module(name)
+                finally:
+                    _importer[0] = None
         except BaseException as error:
             failed.append(error)
         finally:
-            _importer[0] = None
             done.release()
     done.acquire()
     try:

@@ -66,6 +66,30 @@ def test_imports_within_each_other_and_in_threads(tmp_path):
     """) == (0, ["3", "3", "3", "3", "as_it_is", "as_it_is", "json.tool"], "")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_library_is_imported(tmp_path):
+    (tmp_path / "held.py").write_text("import gate\ngate.wait()\nvalue = 5\n")
+    (tmp_path / "gate.py").write_text("import os, threading\nparent, event, reached = os.getpid(), "
+                                      "threading.Event(), threading.Event()\n"
+                                      "def wait():\n    reached.set()\n    os.getpid() != parent or event.wait()\n")
+    assert run(tmp_path, """
+        import os, _thread
+        import ptcore, gate
+        from ptcore import _forking
+        from ptcore._libraries import library
+        _forking.wait_for_imports.__defaults__ = (0.05,)
+        _thread.start_new_thread(library, ("held",))
+        gate.reached.wait()
+        pid = os.fork()
+        if pid == 0:
+            print(library("held").value, library("json.tool").__name__, flush=True)
+            os._exit(0)
+        print(os.waitpid(pid, 0)[1], flush=True)
+        gate.event.set()
+        print(library("held").value)
+    """) == (0, ["5", "json.tool", "0", "5"], "")
+
+
 def test_a_module_that_is_there():
     assert library("os") is os
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
