@@ -87,12 +87,12 @@ def thread_functions(path):
     """
     import ctypes
     try:
-        library = ctypes.CDLL(path)
+        found = ctypes.CDLL(path)
     except OSError:
         return 0, 0
     for names in _THREAD_FUNCTIONS:
         try:
-            return tuple([ctypes.cast(getattr(library, n), ctypes.c_void_p).value for n in names])
+            return tuple([ctypes.cast(getattr(found, n), ctypes.c_void_p).value for n in names])
         except AttributeError:
             continue
     return 0, 0
