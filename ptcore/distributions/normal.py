@@ -57,7 +57,7 @@ class Normal(LocationScale, ExponentialFamily):
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
+        return pt.special.ndtr((value - self.loc) / self.scale)         # not 1 + erf, which is 0 far out
 
     def icdf(self, value):
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)

@@ -1,8 +1,9 @@
 /* erf, erfc, gelu and the inverse of erf. Part of scalar.h.
  *
  * erf: an odd polynomial up to |x| = 1, beyond it 1 - erfc. erfc(x) = e^(-x^2) P(q)/(1 + 2x),
- * q = (x - k)/(x + k), after Shepherd and Laframboise, with x^2 in two parts. The float gelu uses a
- * cheaper rational erf (5 ulp), which the sum 1 + erf hides except far out on the left.
+ * q = (x - k)/(x + k), after Shepherd and Laframboise, with x^2 in two parts. gelu is x Phi(x) with
+ * the normal distribution function Phi(x) = erfc(-x/sqrt(2))/2. Its exponent -x^2/2 is in two parts
+ * as well: rounded to one it would cost x^2/2 ulp far out on the left.
  */
 #ifndef PTCORE_SCALAR_ERF_H
 #define PTCORE_SCALAR_ERF_H
@@ -42,17 +43,21 @@ PT_INLINE double erfcx_poly(double x, double *c0) {
                     -1.33829883707813e-08, -1.7175001759822705e-09);
 }
 
-/* erfc for x >= 1/2; above the clamp erfc rounds to 0 */
-template<class T> PT_INLINE T erfc_positive(T x) {
-    const T top = sizeof(T) == 4 ? T(10.5) : T(28);
-    T c = x > top ? top : x, h = high_half(c);
-    T low = (c - h) * (c + h);                  /* c^2 = h^2 + low, h^2 exact */
-    T n, r = exp_reduce(-(h * h), &n);
+/* erfc for c >= 0 with c^2 = high + low; near 0 its error is that of erfc(c) = 1 */
+template<class T> PT_INLINE T erfc_from(T c, T high, T low) {
+    T n, r = exp_reduce(-high, &n);
     T e = r - low;
     /* y = P/d; the rounding errors of the sums p and d are corrected: P is 1.2 within 7 % */
     T c0, s = erfcx_poly(c, &c0), p = c0 + s, d = T(1) + T(2) * c, y = p / d;
     T fix = T(0.83) * (((c0 - p) + s) - y * (T(1) - (d - T(2) * c)));
     return scale(y + y * (e + e * e * exp_tail(e) + fix), n);
+}
+
+/* erfc for x >= 1/2; above the clamp erfc rounds to 0 */
+template<class T> PT_INLINE T erfc_positive(T x) {
+    const T top = sizeof(T) == 4 ? T(10.5) : T(28);
+    T c = x > top ? top : x, h = high_half(c);
+    return erfc_from(c, h * h, (c - h) * (c + h));              /* h^2 is exact */
 }
 
 template<class T> PT_INLINE T real_erfc(T x) {
@@ -76,31 +81,51 @@ PT_INLINE double erf(double x) {
 
 /* ---- gelu ---- */
 
-/* 1 + erf(x / sqrt(2)) = 2 Phi(x) */
-PT_INLINE float twice_normal_cdf(float x) {
-    float z = clamp_pass_nan(x * 0.707106781f, -3.84f, 3.84f), s = z * z;
-    float p = poly(s, 1.128379226, 0.1849985123, 0.05415088683, 0.003823525039, 0.0003733672493,
-                   4.519485628e-06, -1.231093805e-08);
-    float q = poly(s, 1.0, 0.4972840548, 0.1137508899, 0.01538772509, 0.001293947571,
-                   6.155912706e-05);
-    float e = z * p / q;
-    return 1.f + (e < -1.f ? -1.f : e);
+/* 2 Phi(x) */
+template<class T> PT_INLINE T twice_normal_cdf(T x) {
+    const T top = sizeof(T) == 4 ? T(14.8) : T(39.5);
+    T a = abs(x), c = a > top ? top : a, h = high_half(c);
+    T y = erfc_from(c * T(0.7071067811865476), T(0.5) * (h * h), T(0.5) * ((c - h) * (c + h)));
+    return x < T(0) ? y : T(2) - y;
 }
-PT_INLINE double twice_normal_cdf(double x) { return erfc(x * -0.7071067811865476); }
+/* e^(-x^2/2) */
+template<class T> PT_INLINE T exp_of_half_square(T x) {
+    const T top = sizeof(T) == 4 ? T(14.8) : T(39.5);
+    T a = abs(x), c = a > top ? top : a, h = high_half(c);
+    T n, e = exp_reduce(T(-0.5) * (h * h), &n);
+    e = e - T(0.5) * ((c - h) * (c + h));
+    return scale(T(1) + (e + e * e * exp_tail(e)), n);
+}
 
 template<class T> PT_INLINE T gelu_erf(T x) { return T(0.5) * x * twice_normal_cdf(x); }
 template<class T> PT_INLINE T gelu_erf_grad(T x) {
-    return T(0.5) * twice_normal_cdf(x) + x * (exp(T(-0.5) * x * x) * T(0.3989422804014327));
+    return T(0.5) * twice_normal_cdf(x) + x * (exp_of_half_square(x) * T(0.3989422804014327));
+}
+
+/* a b = the result + *low */
+template<class T> PT_INLINE T two_product(T a, T b, T *low) {
+    T p = a * b, ah = high_half(a), al = a - ah, bh = high_half(b), bl = b - bh;
+    *low = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    return p;
+}
+/* sigmoid(x (c0 + c1 x^2)), the argument in two parts */
+template<class T> PT_INLINE T sigmoid_of_cubic(T x) {
+    const double c0 = 1.5957691216057308, c1 = 0.07135481627260025;
+    const T a = T(c0), b = T(c1), top = sizeof(T) == 4 ? T(12) : T(24);
+    /* what the constants lose in T */
+    const T a_low = sizeof(T) == 4 ? T(c0 - (double)(float)c0) : T(-9.9693088091109203e-17);
+    const T b_low = sizeof(T) == 4 ? T(c1 - (double)(float)c1) : T(-6.1751499181553155e-19);
+    T c = x > top ? top : (x < -top ? -top : x), e1, e2, e3;
+    T s = two_product(c, c, &e1), t = two_product(b, s, &e2), w = a + t, v = w - a;
+    T w_low = ((a - (w - v)) + (t - v)) + (e2 + b * e1 + b_low * s + a_low);
+    T u = two_product(c, w, &e3), y = sigmoid(u);
+    return y + y * (T(1) - y) * (e3 + c * w_low);
 }
 
 /* 0.5 x (1 + tanh(u)) = x sigmoid(2u), 2u = x (c0 + c1 x^2) */
-template<class T> PT_INLINE T gelu_tanh(T x) {
-    T u = x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x);
-    return x * sigmoid(u);
-}
+template<class T> PT_INLINE T gelu_tanh(T x) { return x * sigmoid_of_cubic(x); }
 template<class T> PT_INLINE T gelu_tanh_grad(T x) {
-    T u = x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x);
-    T s = sigmoid(u), e = sigmoid(-u);
+    T s = sigmoid_of_cubic(x), e = sigmoid_of_cubic(-x);
     return s + x * (s * e) * (T(1.5957691216057308) + T(0.21406444881780073) * x * x);
 }
 
