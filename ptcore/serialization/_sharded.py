@@ -31,10 +31,9 @@ def _bytes_of(size):
 
 def write(path, tensors, header, most):
     """Writes one file, or several with an index if the tensors need more than `most` bytes."""
-    stem = path[:-len(".safetensors")]
-    folder, base = os.path.split(os.path.realpath(stem))
-    ours = re.compile(re.escape(base) + r"(-[0-9a-f]{8})?-\d{5}-of-\d{5}\.safetensors")
-    old = [os.path.join(folder, name) for name in os.listdir(folder) if ours.fullmatch(name)]
+    where, base = os.path.split(path[:-len(".safetensors")])
+    folder = os.path.realpath(where)
+    old = _left(path + ".index.json", folder, base)
     nbytes = {name: tensor.numel() * tensor.element_size() for name, tensor in tensors.items()}
     total = sum(nbytes.values())
     if most is None or total <= _bytes_of(most):
@@ -44,14 +43,15 @@ def write(path, tensors, header, most):
         return
     most = _bytes_of(most)
     remove_left(folder, f".{base}-")  # files of interrupted calls, under another tag
-    shards, used = [], most
+    shards, used = [[]], 0
     for name in tensors:
-        if used + nbytes[name] > most:
+        if shards[-1] and used + nbytes[name] > most:
             shards.append([])
             used = 0
         shards[-1].append(name)
         used += nbytes[name]
-    tag = f"-{os.urandom(4).hex()}" if old else ""
+    plain = [os.path.join(folder, f"{base}-{i + 1:05}-of-{len(shards):05}.safetensors") for i in range(len(shards))]
+    tag = f"-t{os.urandom(4).hex()}" if any(map(os.path.lexists, plain)) else ""
     weight_map = {}
     written = []
     try:
@@ -68,6 +68,30 @@ def write(path, tensors, header, most):
     index = {"metadata": {"total_size": total, "ptcore": header_text(header)}, "weight_map": weight_map}
     write_atomically(path + ".index.json", lambda file: file.write(json.dumps(index, indent=2).encode()))
     _remove([path, *old])
+
+
+def _left(index, folder, base):
+    """The files of earlier saves under the same name: those that its index lists, and those with its names, of a call
+    that was killed, that no index lists. A model of another name may have a file such as base-20261130-00001-of-00002.
+    """
+    names, number = re.escape(base), r"-\d{5}-of-\d{5}\.safetensors"
+    own, others = set(), set()
+    for entry in os.scandir(folder):
+        if entry.name.endswith(".safetensors.index.json"):
+            (own if entry.name == os.path.basename(index) else others).update(_files_of(entry.path))
+    found = {name for name in os.listdir(folder) if re.fullmatch(f"{names}(-t[0-9a-f]{{8}})?{number}", name)} - others
+    found |= {name for name in own if re.fullmatch(f"{names}(-t?[0-9a-f]{{8}})?{number}", name)}
+    return [os.path.join(folder, name) for name in found]
+
+
+def _files_of(index):
+    """The files that an index lists; none if it is damaged."""
+    try:
+        with open(index, encoding="utf-8") as file:
+            files = json.load(file)["weight_map"].values()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    return [name for name in files if type(name) is str]
 
 
 def _remove(paths):

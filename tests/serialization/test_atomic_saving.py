@@ -171,3 +171,43 @@ def test_names(tmp_path):
     with pytest.raises(IsADirectoryError, match=f"'{tmp_path}'"):
         pt.save([1], tmp_path)
     assert os.listdir(tmp_path) == [long.name]
+
+
+def test_shards_of_other_models_stay(tmp_path):
+    """What a save removes is what the index of its own name lists."""
+    a = {f"a{k}": pt.full((10,), float(k)) for k in range(3)}
+    b = {"b": pt.zeros(4)}
+    dated, plain = str(tmp_path / "run-20261130.safetensors"), str(tmp_path / "run.safetensors")
+    pt.save(a, dated, max_shard_size=40)
+    pt.save(b, plain)
+    assert pt.load(dated + ".index.json")["a2"].tolist() == [2.0] * 10
+    pt.save(a, plain, max_shard_size=40)
+    pt.save(b, plain, max_shard_size=8)                 # one file of more than the bound, and an index
+    assert pt.load(dated + ".index.json")["a1"].tolist() == [1.0] * 10
+    assert pt.load(plain + ".index.json")["b"].tolist() == [0.0] * 4
+    left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("run-") and "20261130" not in p.name)
+    assert len(left) == 1
+
+
+def test_an_index_that_names_other_files_removes_none(tmp_path):
+    keep = tmp_path / "notes.txt"
+    keep.write_text("mine")
+    (tmp_path / "x.safetensors.index.json").write_text('{"weight_map": {"a": "notes.txt", "b": "../y", "c": 3}}')
+    pt.save({"a": pt.ones(2)}, str(tmp_path / "x.safetensors"))
+    assert keep.read_text() == "mine"
+
+
+def test_shards_beside_a_name_that_is_a_folder(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "model").symlink_to(tmp_path / "data")
+    path = str(tmp_path / "model.safetensors")
+    pt.save({k: pt.ones(10) for k in "abc"}, path, max_shard_size=40)
+    assert not list((tmp_path / "data").iterdir())
+    assert pt.load(path + ".index.json")["c"].tolist() == [1.0] * 10
+
+
+def test_a_first_tensor_without_elements(tmp_path):
+    path = str(tmp_path / "x.safetensors")
+    pt.save({"empty": pt.empty(0), "ones": pt.ones(100)}, path, max_shard_size=100)
+    found = pt.load(path + ".index.json")
+    assert found["empty"].shape == (0,) and found["ones"].sum() == 100
