@@ -1,8 +1,9 @@
-"""Forks while other threads import: the package's first uses import files, and so do other libraries.
+"""Forks while other threads import the files of this package, NumPy or SciPy, as their first uses do.
 
 A child of a fork has the forking thread alone. The locks of modules that other threads were importing are never given
 up there, and the modules stay as they were at that moment. So a fork waits for these imports, for some seconds at
 most, as they may wait for the forking thread. The child then forgets what was left unfinished, and imports it again.
+Modules of the user's program are not forgotten: one that runs the program would run it again.
 """
 import _thread
 import sys
@@ -13,46 +14,63 @@ from ptcore._libraries import renew
 # Modules that take a lock before forks and release it in the parent: one that was imported while this fork waited only
 # releases it.
 LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
+LIBRARIES = {"ptcore", "numpy", "scipy", "ml_dtypes"}
 LONGEST = 10.0                      # seconds for which a fork waits
 BOOTSTRAP = "<frozen importlib._bootstrap>"
+_unfinished = set()                 # modules that the last fork waited for in vain
 
 
 def _imported_by(frame):
-    """The names of the modules that a thread is importing."""
-    names = set()
+    """The names of the modules that a thread is importing, from the inside to the outside."""
+    names = []
     while frame is not None:
         code = frame.f_code
         if code.co_filename == BOOTSTRAP and code.co_name == "_find_and_load":
-            names.add(frame.f_locals.get("name"))
+            names.append(frame.f_locals.get("name"))
         frame = frame.f_back
     return names
 
 
+def _is_of_library(name):
+    return type(name) is str and name.partition(".")[0] in LIBRARIES
+
+
+def _by_others():
+    """What other threads import: modules of the libraries, and what those import."""
+    own, found = _thread.get_ident(), set()
+    for thread, frame in sys._current_frames().items():
+        names = [] if thread == own else _imported_by(frame)
+        while names and not _is_of_library(names[-1]):
+            names.pop()
+        found.update(names)
+    return found
+
+
 def wait_for_imports(longest=LONGEST):
-    """Waits until no other thread imports a module.
+    """Waits until no other thread imports a library.
 
     Returns
     -------
-    bool
-        False if ``longest`` seconds were not enough.
+    set of str
+        The modules that other threads still import after ``longest`` seconds.
     """
-    own = _thread.get_ident()
     if _imported_by(sys._getframe()):
         longest = min(longest, 1.0)             # the others may wait for what this thread imports
     end = None
-    while any([_imported_by(frame) for thread, frame in sys._current_frames().items() if thread != own]):
+    while found := _by_others():
         now = time.monotonic()
         end = now + longest if end is None else end
         if now > end:
-            return False
+            break
         time.sleep(0.0005)
-    return True
+    return found
 
 
 def before_fork():
     """What a fork waits for."""
     absent = [name for name in LOCKS if name not in sys.modules]
-    wait_for_imports()
+    _unfinished.clear()
+    _unfinished.update(wait_for_imports())
     for name in absent:
         module = sys.modules.get(name)
         if module is not None and not module.__spec__._initializing:
@@ -60,12 +78,12 @@ def before_fork():
 
 
 def forget_unfinished():
-    """Forgets, in the child of a fork, modules and locks of imports that the threads of the parent had begun."""
+    """Forgets, in the child of a fork, libraries that threads of the parent were importing, and all locks of theirs."""
     renew()
     own = _imported_by(sys._getframe())
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__dict__", {}).get("__spec__")
-        if getattr(spec, "_initializing", False) and name not in own:
+        if getattr(spec, "_initializing", False) and name not in own and (name in _unfinished or _is_of_library(name)):
             del sys.modules[name]
     bootstrap = sys.modules["importlib._bootstrap"]
     locks, me = getattr(bootstrap, "_module_locks", {}), _thread.get_ident()

@@ -128,7 +128,8 @@ def from_buffer(buffer, byte_order=None, count=-1, offset=0, dtype=None):
 
     Parameters
     ----------
-    buffer : object with the buffer protocol
+    buffer : object
+        One with the buffer protocol.
     byte_order : "big", "little" or "native"
         The order of the bytes of an element; not needed for a dtype of one byte.
     count : int
@@ -261,7 +262,7 @@ def _is_number(value):
 
 
 class TypedStorage:
-    """Bytes as elements of a dtype. PyTorch has deprecated it: use :class:`UntypedStorage`.
+    """Bytes as elements of a dtype. PyTorch has deprecated it: use :class:`ptcore.UntypedStorage`.
 
     Parameters
     ----------

@@ -195,14 +195,14 @@ for _name, _text in {
             if not pid:
                 {SHOWN}
                 os._exit(0)
-            raise SystemExit(os.waitpid(pid, 0)[1])""",
+            raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 255)""",
         "fork after use": """
             program.train()
             pid = os.fork()
             if not pid:
                 print(program.train(2), flush=True)
                 os._exit(0)
-            raise SystemExit(os.waitpid(pid, 0)[1])""",
+            raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 255)""",
         "at exit": f"""
             import atexit
             atexit.register(lambda: {SHOWN})""",

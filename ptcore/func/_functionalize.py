@@ -36,7 +36,7 @@ from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 
 INPLACE = 1
-VIEW, RESHAPE = op_id("view"), op_id("reshape")
+VIEW, RESHAPE, SLICE = op_id("view"), op_id("reshape"), op_id("slice")
 DETACHED = op_id("detach"), (), None            # a step of views
 
 
@@ -216,11 +216,15 @@ def _pattern(x):
 
 def copies(x, shape):
     """Whether ``reshape`` of a tensor with x's strides copies."""
-    if x.is_contiguous() or min(x.stride()) < 0:
-        return not x.is_contiguous()
+    if x.is_contiguous():
+        return False
     with aside():
-        pattern = empty_strided(x.shape, x.stride(), device="meta")
-        return pattern.reshape(shape)._base is not pattern
+        pattern = empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), device="meta")
+        for d, s in enumerate(x.stride()):
+            if s < 0:
+                pattern = run(SLICE, (pattern, d, None, None, -1))
+        whole = pattern if pattern._base is None else pattern._base
+        return pattern.reshape(shape)._base is not whole
 
 
 class Functionalizer(Interpreter):
@@ -252,8 +256,9 @@ class Functionalizer(Interpreter):
             if not isinstance(x, Tensor) or id(x) in made:
                 continue
             s = made[id(x)] = self.lift(x)
-            if payload_of(x) is None and x.numel() and not x.is_meta:
-                storage = x.untyped_storage()           # kept alive, so that no other object gets its id
+            if x.numel() and (payload_of(x) is not None or not x.is_meta):
+                # a stand-in has no memory: those that share it are views of one; kept alive, as ids are compared
+                storage = x.untyped_storage() if payload_of(x) is None else x if x._base is None else x._base
                 _, others = by_memory.setdefault(id(storage), (storage, []))
                 others.append(carried_by(s, self).memory)
                 for memory in others if len(others) > 1 else ():
@@ -411,8 +416,9 @@ def functionalize(func, *, remove="mutations"):
             given, named = tree_unflatten(inside, spec)
             result = func(*given, **named)
         result = tree_map(lambda x: functionalizer.value(x) if isinstance(x, Tensor) else x, result)
-        for x, s in zip(flat, inside):
-            payload = carried_by(s, functionalizer) if isinstance(x, Tensor) else None
+        given = {id(x): (x, s) for x, s in zip(flat, inside) if isinstance(x, Tensor)}     # each once
+        for x, s in given.values():
+            payload = carried_by(s, functionalizer)
             if payload is not None and payload.memory.version:
                 x.copy_(payload.memory.value)
                 payload.memory.version = 0

@@ -131,8 +131,9 @@ def _candidates(code, lines):
                 yield made
     tree = _whole(code.co_filename, lines)
     if tree is not None:                # copies, since the rewriter changes the tree
-        found = _lambdas(tree, code) if code.co_name == "<lambda>" else [
-            node for node in ast.walk(tree) if _is_named(node, code)]
+        found = [node for node in ast.walk(tree) if (
+            isinstance(node, ast.Lambda) if code.co_name == "<lambda>" else _is_named(node, code))]
+        found.sort(key=lambda node: node.lineno != code.co_firstlineno)
         yield from map(copy.deepcopy, found)
 
 

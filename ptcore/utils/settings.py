@@ -18,7 +18,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
     Results of ptcore are equal by themselves, except sums of floats at indexed places on a CUDA device (``index_add``,
     ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing, ``embedding`` and ``grid_sample``,
     weighted histograms), whose order is the hardware's. The setting makes cuDNN's results equal too. It fills memory
-    without content (:mod:`ptcore.utils.deterministic`). ``max_unpool`` raises or warns, as in PyTorch.
+    without content (``ptcore.utils.deterministic``). ``max_unpool`` raises or warns, as in PyTorch.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)

@@ -49,19 +49,23 @@ def test_first_uses_of_both_processes(delay):
     assert (code, errors) == (0, "")
 
 
+GATE = ("import os, threading\nparent, reached, event = os.getpid(), threading.Event(), threading.Event()\n"
+        "def wait():\n    reached.set()\n    os.getpid() != parent or event.wait()\n")
+
+
 def test_an_import_that_does_not_end(tmp_path):
+    """Of a library: the child imports it again."""
     (tmp_path / "never.py").write_text("import gate\nvalue = 1\ngate.wait()\nvalue = 2\n")
-    (tmp_path / "gate.py").write_text("import os, threading\nparent, reached, event = os.getpid(), "
-                                      "threading.Event(), threading.Event()\n"
-                                      "def wait():\n    reached.set()\n    os.getpid() != parent or event.wait()\n")
+    (tmp_path / "gate.py").write_text(GATE)
     code, out, errors = run("""
         import os, sys, threading, time
         sys.path.insert(0, sys.argv[1])
         import ptcore, gate
         from ptcore import _forking
+        _forking.LIBRARIES.add("never")
         threading.Thread(target=lambda: __import__("never"), daemon=True).start()
         gate.reached.wait()
-        assert not _forking.wait_for_imports(0.01)
+        assert _forking.wait_for_imports(0.01) == {"never"}
         _forking.wait_for_imports.__defaults__ = (0.05,)
         pid = os.fork()
         if pid == 0:
@@ -75,6 +79,18 @@ def test_an_import_that_does_not_end(tmp_path):
         print(status, never.value)
     """, tmp_path)
     assert (code, out.split(), errors) == (0, ["2", "0", "2"], "")
+
+
+def test_a_program_that_an_import_runs(tmp_path):
+    """It is not waited for, and its child does not run it again."""
+    (tmp_path / "program.py").write_text(
+        "import os, threading, time\nimport ptcore\nfrom ptcore import _forking\nstate = 'half'\n"
+        "def fork():\n    begin = time.monotonic()\n    pid = os.fork()\n    if pid == 0:\n"
+        "        import program\n        os._exit(program.state != 'half')\n"
+        "    print(os.waitpid(pid, 0)[1], time.monotonic() - begin < _forking.LONGEST / 2)\n"
+        "t = threading.Thread(target=fork)\nt.start()\nt.join()\n")
+    code, out, errors = run("import sys; sys.path.insert(0, sys.argv[1]); import program", tmp_path)
+    assert (code, out.split(), errors) == (0, ["0", "True"], "")
 
 
 def test_a_fork_within_an_import(tmp_path):

@@ -77,6 +77,7 @@ def test_a_fork_while_a_library_is_imported(tmp_path):
         import ptcore, gate
         from ptcore import _forking
         from ptcore._libraries import library
+        _forking.LIBRARIES.add("held")
         _forking.wait_for_imports.__defaults__ = (0.05,)
         _thread.start_new_thread(library, ("held",))
         gate.reached.wait()

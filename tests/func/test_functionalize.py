@@ -3,6 +3,7 @@ import pytest
 
 import ptcore as pt
 from ptcore.func import functionalize
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 REFUSED = {
     "a float to ints": (lambda x: x.add_(1.5), lambda: pt.arange(3)),
@@ -42,3 +43,40 @@ def test_a_write_casts_as_it_does_outside(name, remove):
     x, y = make(), make()
     expected, got = f(x), functionalize(f, remove=remove)(y)
     assert (got.dtype, got.tolist(), y.dtype, y.tolist()) == (expected.dtype, expected.tolist(), x.dtype, x.tolist())
+
+
+def reshaped_reverse(x):
+    y = x[::-1].reshape(2, 2)
+    y.zero_()
+    return x + 0
+
+
+def reshaped_columns(x):
+    y = x.reshape(2, 2)[:, ::-1].reshape(4)         # a copy
+    y.zero_()
+    return x + 0
+
+
+@pytest.mark.parametrize("f", [reshaped_reverse, reshaped_columns])
+def test_views_with_negative_strides(f):
+    want, given = f(pt.arange(4.0)), pt.arange(4.0)
+    assert pt.equal(pt.func.functionalize(f)(given), want)
+    graph = make_fx(pt.func.functionalize(f))(pt.arange(4.0))
+    assert pt.equal(graph(pt.arange(4.0)), want)
+
+
+def test_a_tensor_that_is_given_twice():
+    for change, shape in ((lambda a: a.unsqueeze_(0), (1, 2, 3)), (lambda a: a.t_(), (3, 2))):
+        x = pt.ones(2, 3)
+        pt.func.functionalize(lambda a, b, change=change: change(a).sum())(x, x)
+        assert tuple(x.shape) == shape
+
+
+def test_arguments_that_share_memory_within_a_transformation():
+    def f(a, b):
+        a.add_(1)
+        return b * 1
+    assert pt.vmap(lambda x: f(x, x.view(-1)))(pt.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="two arguments show the same memory"):
+        pt.vmap(lambda x: pt.func.functionalize(f)(x, x.view(-1)))(pt.ones(2, 3))
+    assert pt.vmap(lambda x: pt.func.functionalize(f)(x, x * 2))(pt.ones(2, 3)).tolist() == [[2.0] * 3] * 2

@@ -149,12 +149,13 @@ def test_assertions_that_pytest_rewrites_are_captured():
 def test_a_function_that_was_moved_in_its_file(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "moved_after_import.py"
-    path.write_text("def same(x):\n    return x + 1\ndef other(x):\n    return x * 2\n")
+    path.write_text("short = lambda x: x - 1\ndef same(x):\n    return x + 1\ndef other(x):\n    return x * 2\n")
     moved = importlib.import_module("moved_after_import")
-    path.write_text("import os\n\n\ndef same(x):\n    # as before\n    return x + 1\n\n\n"
+    path.write_text("import os\nshort = lambda x: x - 1\n\n\ndef same(x):\n    # as before\n    return x + 1\n\n\n"
                     "def other(x):\n    return x * 3\n")
     x = pt.ones(2)
     assert pt.compile(moved.same, fullgraph=True)(x).tolist() == pt.jit.script(moved.same)(x).tolist() == [2.0, 2.0]
+    assert pt.compile(moved.short, fullgraph=True)(x).tolist() == [0.0, 0.0]
     with pytest.warns(UserWarning, match="the source of other has changed"):
         assert pt.compile(moved.other)(x).tolist() == [2.0, 2.0]
     with pytest.raises(pt.jit.ScriptError, match="the source of other has changed"):
