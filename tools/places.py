@@ -72,11 +72,11 @@ class Absent(Exception):
     """Raised where the package or the program of a place is not installed."""
 
 
-def python(*args, text=None, before=None, **environment):
-    """The output of a run of Python; raises if it fails."""
+def python(*args, text=None, before=None, folder=None, **environment):
+    """The output of a run of Python in a folder; raises if it fails."""
     env = {k: v for k, v in {**os.environ, **environment}.items() if v is not None}
     done = subprocess.run([sys.executable, *map(str, args)], input=text, capture_output=True, text=True, timeout=LIMIT,
-                          env=env, preexec_fn=before, cwd=environment.get("PWD"))
+                          env=env, preexec_fn=before, cwd=folder or tempfile.gettempdir())
     if done.returncode:
         raise RuntimeError(f"exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
     return done.stdout
@@ -85,7 +85,7 @@ def python(*args, text=None, before=None, **environment):
 def code(text):
     """A place that is a program of its own, which has ``program`` as a module."""
     text = f"import os, signal, sys, program\n{textwrap.dedent(text)}"
-    return lambda folder: python("-c", text, PYTHONPATH=str(folder), PWD=str(folder))
+    return lambda folder: python("-c", text, PYTHONPATH=str(folder), folder=folder)
 
 
 def needs(name):
@@ -121,7 +121,7 @@ def dash_c(folder):
 
 @place
 def dash_m(folder):
-    return python("-m", "program", PYTHONPATH=str(folder))
+    return python("-m", "program", PYTHONPATH=str(folder), folder=folder)
 
 
 @place
@@ -273,7 +273,7 @@ def pytest_with_rewritten_assertions(folder):
             open("out.txt", "w").write(train())
             assert pt.compiler.explain(Net())(pt.ones(2, 1, 8)).graph_count == 1
     '''))
-    python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "test_inner.py", PWD=str(folder))
+    python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "test_inner.py", folder=folder)
     return (folder / "out.txt").read_text()
 
 
@@ -287,7 +287,7 @@ def ipython(folder):
 @place
 def pyinstaller(folder):
     needs("PyInstaller")
-    python("-m", "PyInstaller", "--noconfirm", "--log-level=ERROR", folder / "program.py", PWD=str(folder))
+    python("-m", "PyInstaller", "--noconfirm", "--log-level=ERROR", folder / "program.py", folder=folder)
     done = subprocess.run([folder / "dist" / "program" / "program"], capture_output=True, text=True, timeout=LIMIT)
     if done.returncode:
         raise RuntimeError(done.stderr[-600:])

@@ -136,7 +136,7 @@ def _events_of(recording, begun, use_device, profile_memory, with_flops, timeout
                 break
             if kind == _recording.MEMORY:
                 if parent < 0:
-                    found.append(_memory_event(len(found), thread, native, start - begun, memory[k], use_device))
+                    found.append(_memory_event(len(found) + 1, thread, native, start - begun, memory[k], use_device))
                 continue
             name = names(kind, what)
             if name in _HIDDEN:

@@ -1,8 +1,9 @@
 """Floating point operations of a call from the shapes of its arguments, counted as PyTorch's profiler does."""
 from math import prod
 
-# Number of parameters behind the two operands, for ops counted by operands.
+# Number of dims of the windows.
 _CONVOLUTIONS = {f"aten::conv{n}d": n for n in (1, 2, 3)}
+# Positions of the two matrices.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
 _EACH = ("aten::mul", "aten::add")
 
@@ -43,9 +44,8 @@ def _of_convolution(dims, shapes, values, keywords):
         value = values[given[name]] if name in given else default
         return list(value) if isinstance(value, list) else [value] * dims
     strides, padding, dilation = each("stride", 1), each("padding", 0), each("dilation", 1)
-    groups = values[given["groups"]] if "groups" in given else 1
     kernel = weight[2:]
     sizes = [(input[len(input) - dims + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // strides[d] + 1
              for d in range(dims)]
     batch = input[0] if len(input) == dims + 2 else 1
-    return 2 * batch * prod(sizes) * prod(kernel) * weight[1] * groups * weight[0] // groups
+    return 2 * batch * prod(sizes) * prod(kernel) * weight[1] * weight[0]

@@ -38,7 +38,7 @@ cdef enum:                      # the kinds of the words of an argument
     NOTHING, TENSOR, TENSORS, INTEGER, REAL, TRUTH, INTEGERS, OTHER
     MOST = 256                  # limit of a list's recorded items
 
-_keywords = {}                  # the names of arguments that words point to, kept alive
+_keywords = {}                  # each set of names of arguments once: words point to them
 
 
 # -- arguments and frames ------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ cdef void describe(pt_recorder *r, pt_event *e, PyObject **args, Py_ssize_t n, P
     if at < 0:
         return
     if keywords != NULL:
-        names = <tuple><object>keywords
-        more = len(names)
-        _keywords[<size_t>keywords] = names
+        names = _keywords.setdefault(<object>keywords, <object>keywords)
+        more = len(<tuple>names)
+        keywords = <PyObject *>names
     r.words[at] = n + more
     r.words[at + 1] = <int64_t><size_t>keywords
     for k in range(n + more):
@@ -526,7 +526,7 @@ cdef class Recording:
                     at = e.inputs + 2
                     n = r.words[e.inputs]
                     values = [value_at(r.words, &at) for _ in range(n)]
-                    inputs = (_keywords[<size_t>r.words[e.inputs + 1]] if r.words[e.inputs + 1] else (), values)
+                    inputs = (<object><PyObject *><size_t>r.words[e.inputs + 1] if r.words[e.inputs + 1] else (), values)
                 events.append((e.kind, <object>e.what if e.what != NULL else None, e.start,
                                e.end if e.end else self.ended, e.parent, e.sequence, e.bytes, inputs,
                                <object>e.stack if e.stack != NULL else None,

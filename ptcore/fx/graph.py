@@ -1,8 +1,8 @@
 """``Graph``: nodes in the order in which they run, their names, and their Python code."""
 import builtins
+import cmath
 import copy
 import keyword
-import math
 import operator
 import re
 from collections.abc import Hashable
@@ -288,7 +288,7 @@ class Graph:
         Raises
         ------
         RuntimeError
-            If somebody does, or it belongs to another graph.
+            If another node uses it, or it belongs to another graph.
         """
         if to_erase.users:
             raise RuntimeError(f"erase_node: {to_erase} is still used by {list(to_erase.users)}")
@@ -410,6 +410,7 @@ class CodeWriter(ValueWriter):
 
     def __init__(self, graph, root):
         self.graph, self.root = graph, root
+        self.own_name, self.is_method = "forward", root == "self"
         self.globals, self.names = {}, Namespace()
         for name in ("self", root, *[node.name for node in graph.nodes]):
             self.names._used.add(name)
@@ -443,8 +444,8 @@ class CodeWriter(ValueWriter):
         return super().sequence(a)
 
     def leaf(self, a):
-        if isinstance(a, float) and not math.isfinite(a):
-            return f"float({str(a)!r})"
+        if isinstance(a, (float, complex)) and not cmath.isfinite(a):
+            return f"{type(a).__name__}({str(a)!r})"
         if a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes)):
             return repr(a)
         if isinstance(a, type) or callable(a):
@@ -505,17 +506,16 @@ class CodeWriter(ValueWriter):
                 lines.append(f"{first} {INPLACE[node.target]} {second};  {node.name} = {first}{done}")
                 continue
             if not node.users:
-                done = f";  {node.name} = None" + done.replace(";  ", ";  ", 1)
+                done = f";  {node.name} = None{done}"
             expression = self.expression(node)
             if node.blocks:
                 names = [self.block(node, k, block, lines) for k, block in enumerate(node.blocks)]
                 expression = f"{expression[:-1]}, blocks = [{', '.join(names)}])"
             lines.append(f"{node.name} = {expression}{done}")
         body = "\n".join([f"    {line}" for line in lines or ["pass"]])
-        own = "self, " if self.root == "self" else ""
-        head = f"def forward({own}{', '.join(parameters)}):".replace("(self, )", "(self)")
+        own = ["self"] if self.is_method else []
+        head = f"def {self.own_name}({', '.join([*own, *parameters])}):"
         return PythonCode(f"\n\n\n{head}\n{body}", dict(self.globals))
-
 
     def block(self, node, k, graph, lines):
         """Writes a block of a node as a function, and returns its name."""
@@ -523,8 +523,8 @@ class CodeWriter(ValueWriter):
         inner = CodeWriter(graph, "")
         inner.root, inner.globals = self.root, self.globals
         inner.names._used |= self.names._used
-        head, *body = inner.code().src.strip("\n").replace("forward(self", "forward(").split("\n")
-        lines += [head.replace("def forward(, ", f"def {name}(").replace("def forward(", f"def {name}("), *body]
+        inner.own_name = name
+        lines += inner.code().src.strip("\n").split("\n")
         lines.append(f"{name}.results = {len(graph.output_node().args[0])}")
         return name
 

@@ -39,7 +39,7 @@ FIRST_USES = """
 
 
 def run(text, *args):
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text), *map(str, args)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(text), *map(str, args)], capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -110,3 +110,21 @@ def test_a_loader_starts_while_a_thread_is_at_its_first_use():
         print(sum(x.item() for x in loader))
     """)
     assert (code, out.strip(), errors) == (0, "28", "")
+
+
+def test_a_fork_keeps_no_frame_alive():
+    code, out, errors = run("""
+        import gc, os, weakref
+        import ptcore
+        gc.disable()
+        class Held:
+            pass
+        def fork(held):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
+            return weakref.ref(held)
+        print(fork(Held())())
+    """)
+    assert (code, out, errors) == (0, "None\n", "")

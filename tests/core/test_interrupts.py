@@ -73,7 +73,7 @@ def interrupted(start, loop, times):
 
 # What sets its mode where it is made has an instant between that and the block, as in PyTorch.
 AT_ONCE = {"set_grad_enabled", "autograd.set_detect_anomaly", "autograd.set_source_lines", "compiler.set_stance",
-           "serialization.set_default_mmap_options"}
+           "random.use", "serialization.set_default_mmap_options"}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in AT_ONCE])

@@ -22,7 +22,7 @@ SLOW = """
 
 
 def run(folder, text):
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(text)], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(folder)})
     return done.returncode, done.stdout.split(), done.stderr
 

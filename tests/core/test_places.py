@@ -23,7 +23,7 @@ for m in pkgutil.walk_packages(ptcore.__path__, "ptcore.", onerror=fail):
 
 
 def run(*args, **environment):
-    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, env={**os.environ, **environment})
+    done = subprocess.run([sys.executable, "-P", *args], capture_output=True, text=True, env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 
 

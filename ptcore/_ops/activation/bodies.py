@@ -1,4 +1,6 @@
 """Bodies: activation functions of neural networks."""
+from math import isfinite
+
 from cython.cimports.ptcore._ops._common import divided_dim
 
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
@@ -55,6 +57,9 @@ def hardtanh(input, min_val, max_val, inplace):
     if kind == "u" and min_val < 0:
         raise RuntimeError(f"hardtanh: min_val must not be negative for {input.dtype.name}, got {min_val}")
     if kind in "iu" and (type(min_val) is float or type(max_val) is float):
+        for name, value in (("min_val", min_val), ("max_val", max_val)):
+            if not isfinite(value):
+                raise RuntimeError(f"hardtanh: {name} must be finite for {input.dtype.name}, got {value}")
         min_val, max_val = int(min_val), int(max_val)
     if kind == "u" or not min_val <= max_val:       # a NaN bound makes all elements NaN
         return clamp_(input, min_val, max_val) if inplace else clamp(input, min_val, max_val)

@@ -15,7 +15,7 @@
 #include "mersenne.h"
 #include "ptcore/half.h"
 #include "ptcore/philox.h"
-#include "loops.h"
+#include "casts.h"
 
 #include <cmath>
 #include <mutex>
@@ -181,7 +181,8 @@ template<class V> PT_NOINLINE int fill(pt_call *call, int from,
         for (int64_t i = 0; i < m; i++) values[i] = f(s, call, k + i);
         for (int64_t i = 0; twice && i < m; i++) between[i] = (float)values[i];
         char *ptr[2] = {call->out[0].data + k * size, twice ? (char *)between : (char *)values};
-        pt_cast_loop(twice ? PT_FLOAT32 : from, dtype)(ptr, m, nullptr);
+        const int last = twice ? PT_FLOAT32 : from;
+        pt_cast_loop(last, dtype)(ptr, m, pt_cast_params(last, dtype));
     }
     return PT_OK;
 }
@@ -653,7 +654,8 @@ int pt_mersenne_randperm(pt_call *call) {
         }
     }
     char *ptr[2] = {call->out[0].data, (char *)order};
-    pt_cast_loop(PT_INT64, call->out[0].dtype)(ptr, n, nullptr);
+    const int dtype = call->out[0].dtype;
+    pt_cast_loop(PT_INT64, dtype)(ptr, n, pt_cast_params(PT_INT64, dtype));
     free(order);
     return PT_OK;
 }

@@ -142,9 +142,7 @@ class Methods:
             return self.class_info(owner).attributes.get(target.attr)
         return None
 
-    def set_attribute(self, target, value):
-        owner = self.expression(target.value)
-        name = target.attr
+    def set_attribute(self, owner, name, value):
         if isinstance(owner, Mod):
             self.set_module_attribute(owner, name, value)
             return

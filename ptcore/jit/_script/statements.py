@@ -137,7 +137,7 @@ class Statements:
             elif isinstance(target, ast.Subscript):
                 self.set_item(self.value(target.value), target.slice, self.as_value(value))
             elif isinstance(target, ast.Attribute):
-                self.set_attribute(target, value)
+                self.set_attribute(self.expression(target.value), target.attr, value)
             elif isinstance(target, ast.Starred):
                 raise self.error("a starred target is not supported; take slices of the list", NotSupportedError)
             else:
@@ -209,8 +209,9 @@ class Statements:
             old = self.value(target)
             self.assign_name(target.id, self.augmented(node, old, self.value(node.value, old.type)))
         elif isinstance(target, ast.Attribute):
-            old = self.value(target)
-            self.set_attribute(target, self.augmented(node, old, self.value(node.value, old.type)))
+            owner = self.expression(target.value)           # once, as Python does
+            old = self.as_value(self.attribute(owner, target.attr))
+            self.set_attribute(owner, target.attr, self.augmented(node, old, self.value(node.value, old.type)))
         elif isinstance(target, ast.Subscript):
             owner = self.value(target.value)
             if isinstance(target.slice, ast.Slice) and owner.type.kind == "List":
@@ -281,6 +282,8 @@ class Statements:
     def on_Raise(self, node):
         if node.exc is None:
             raise self.error("raise alone is not supported: nothing is caught in script", NotSupportedError)
+        if node.cause is not None and not (isinstance(node.cause, ast.Constant) and node.cause.value is None):
+            raise self.error("raise from is not supported: nothing is caught in script", NotSupportedError)
         if isinstance(node.exc, ast.Call):
             cls = self.expression(node.exc.func)
             if node.exc.keywords:
