@@ -1,4 +1,4 @@
-"""Forks while other threads import the files of this package, NumPy or SciPy, as their first uses do.
+"""Forks while other threads import files of this package, of Python, NumPy or SciPy, as their first uses do.
 
 A child of a fork has the forking thread alone. The locks of modules that other threads were importing are never given
 up there, and the modules stay as they were at that moment. So a fork waits for these imports, for some seconds at
@@ -14,7 +14,7 @@ from ptcore._libraries import renew
 # Modules that take a lock before forks and release it in the parent: one that was imported while this fork waited only
 # releases it.
 LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
-LIBRARIES = {"ptcore", "numpy", "scipy", "ml_dtypes"}
+LIBRARIES = {"ptcore", "numpy", "scipy", "ml_dtypes", *sys.stdlib_module_names}
 LONGEST = 10.0                      # seconds for which a fork waits
 BOOTSTRAP = "<frozen importlib._bootstrap>"
 _unfinished = set()                 # modules that the last fork waited for in vain

@@ -517,6 +517,7 @@ cdef class Recording:
         cdef int32_t k
         cdef int64_t at, n
         cdef list found = [], events
+        cdef PyObject *names
         while r != NULL:
             events = []
             for k in range(r.n):
@@ -526,7 +527,8 @@ cdef class Recording:
                     at = e.inputs + 2
                     n = r.words[e.inputs]
                     values = [value_at(r.words, &at) for _ in range(n)]
-                    inputs = (<object><PyObject *><size_t>r.words[e.inputs + 1] if r.words[e.inputs + 1] else (), values)
+                    names = <PyObject *><size_t>r.words[e.inputs + 1]
+                    inputs = (<object>names if names != NULL else (), values)
                 events.append((e.kind, <object>e.what if e.what != NULL else None, e.start,
                                e.end if e.end else self.ended, e.parent, e.sequence, e.bytes, inputs,
                                <object>e.stack if e.stack != NULL else None,
