@@ -132,7 +132,7 @@ def addr(input, vec1, vec2, beta, alpha):
             raise RuntimeError(f"addr: For non-complex input tensors, argument {name} must not be a complex number, "
                                f"got {value}")
         if isinstance(value, bool) and dtype.kind != "b":
-            raise RuntimeError(f"addr: Boolean {name} only supported for Boolean results")
+            raise RuntimeError(f"addr: Boolean {name} only supported for Boolean results, got {value} for {dtype.name}")
     if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # the product is an "or" of "and"s
         shape = (vec1.shape[0], vec2.shape[0])
         broadcast_shapes("addr", input.shape, shape)
