@@ -17,6 +17,10 @@ def exported(path):
     return {name for name in re.findall(r"^\S+ [A-Zu] (\S+)$", listing, re.M) if not name.startswith("DW.ref.")}
 
 
+# Kernels of one level alone, which export functions to what is compiled once, and how their names begin.
+ONCE = {"mersenne": "pt_mersenne_"}
+
+
 def test_only_tables_are_exported():
     """Nothing that a linker could merge between ISA levels."""
     report = _build.size_report()
