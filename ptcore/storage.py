@@ -165,20 +165,13 @@ def from_buffer(buffer, byte_order=None, count=-1, offset=0, dtype=None):
                          f"of {count}")
     if not count:
         return UntypedStorage()
-    elements = _borrowed(data[offset:offset + count * item])
+    elements = frombuffer(data[offset:offset + count * item], dtype=as_dtype("uint8"))
     if dtype.name == "bool":
         elements = elements != 0
     storage = elements.clone().untyped_storage()
     if byte_order not in (None, "native", sys.byteorder):
         storage.byteswap(dtype)
     return storage
-
-
-def _borrowed(data):
-    """A vector over the bytes of a buffer, which may be read-only."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return frombuffer(data, dtype=as_dtype("uint8"))
 
 
 def __deepcopy__(self, memo):
@@ -201,7 +194,7 @@ def _from_bytes(data, device):
     """The storage that a pickle describes."""
     if isinstance(data, int):
         return UntypedStorage(data, device=device)
-    made = _borrowed(data).clone().untyped_storage() if data else UntypedStorage()
+    made = frombuffer(data, dtype=as_dtype("uint8")).clone().untyped_storage() if data else UntypedStorage()
     return made.to(device)
 
 
