@@ -32,8 +32,6 @@ DIFFERENCES = {
     "native_group_norm": (("layouts",), "^no error, expected", SMOOTH),
     "linalg.matrix_power": (("out",), "out must have dtype", "``out=`` must have the result's dtype for exponent 0 as well."),
     "masked_fill": (("errors",), r"no error, .*only supports a 0-dimensional value tensor", ANY_SHAPE),
-    "view_as_complex": (("meta", "backward"), r"must be float32 or float64, got float16",
-                        "There are no complex numbers of half precision."),
 }
 
 
