@@ -379,8 +379,8 @@ def test_ops_that_move_elements(name):
     for write in (
             lambda t: t.__setitem__((0, slice(1, 3)), t[2, 2:4]), lambda t: t.copy_(t.flip(0) if t.dtype is bits else
                                                                                   t.view(bits).flip(0).view(dtype)),
-            lambda t: t.__setitem__(index, t[1]), lambda t: t.__setitem__(mask, t[0, 0]),
-            lambda t: t.index_put_((index,), t[3])):
+            lambda t: t.__setitem__(index, t[1].clone()), lambda t: t.__setitem__(mask, t[0, 0].clone()),
+            lambda t: t.index_put_((index,), t[3].clone())):
         a, b = x.clone(), raw.clone()
         write(a)
         write(b)
@@ -473,7 +473,7 @@ def test_the_first_tensor_of_complex32_warns():
             "ComplexHalf support is experimental and many operators don't support it yet."], seen
         assert seen[0].category is UserWarning and y.dtype is pt.complex32
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
 # -- gradients, modes, processes ----------------------------------------------------------------------------------------

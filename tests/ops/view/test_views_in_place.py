@@ -148,7 +148,7 @@ def test_graph_of_an_argument():
         x.t_().unsqueeze_(0)
         return alias, x + 1
     traced = make_fx(f)(X.clone())
-    assert [n.name for n in traced.graph.nodes] == ["x_1", "t", "unsqueeze", "add", "t_", "unsqueeze_", "output"]
+    assert [n.name for n in traced.graph.nodes] == ["x_1", "detach", "t", "unsqueeze", "add", "t_", "unsqueeze_", "output"]
     x = X.clone()
     _, y = traced(x)
     assert (x.shape, y.shape) == ((1, 3, 2), (1, 3, 2))
