@@ -274,7 +274,7 @@ MEANT = re.compile("|".join([
     r'stub parameter "self" differs from runtime parameter "\w+"',      # one function is method and function
     r"^ptcore\._foreach_",                              # a loop makes them
     r"disjoint_base",                                   # typing has it from Python 3.15 on
-    r"variable differs from runtime type ptcore\._(memory_format|ops\.creation\.tensor_types)\.",   # its other name
+    r"variable differs from runtime type ptcore\.(_memory_format|_ops\.creation\.tensor_types|storage)\.",    # others
     r"^ptcore\._(device|dtype) ",                       # aliases of the stub alone
     r"^ptcore\.where .*default value of type None",     # where(condition) has no others
     r'^ptcore\.(Tensor|dtype)\.__init__ .*does not have \*args',      # what a type without __init__ of its own takes

@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 # Of one call on 8 x 8 numbers, as GCC 12 makes them for CPython 3.11; others differ by a few per cent.
-COST = {"add": 4198, "add number": 4649, "add transposed": 7035, "relu": 3693, "sum": 3679, "softmax": 3402,
-        "layer_norm": 10269, "cat": 4081, "backward": 57114}
+COST = {"add": 4198, "add number": 4649, "add transposed": 7035, "relu": 3693, "sum": 3740, "softmax": 3402,
+        "layer_norm": 10400, "cat": 4081, "backward": 57114}
 
 
 @pytest.mark.timeout(600)

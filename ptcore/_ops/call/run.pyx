@@ -456,10 +456,10 @@ cdef int launch(Call *c, PyObject **results) except -1:
 cdef bint takes_stored(Call *c) noexcept:
     """Whether a tensor of the call has a stored dtype."""
     cdef int k
+    cdef uint32_t seen = 0
     for k in range(c.nin):
-        if c.inputs[k].dtype != PT_NONE and pt_is(c.inputs[k].dtype, PT_KIND_STORED):
-            return True
-    return False
+        seen |= <uint32_t>PT_KIND_STORED >> (c.inputs[k].dtype & 31)    # no bit is PT_NONE's
+    return seen & 1
 
 
 cdef int launch_wide(Call *c, PyObject **results) except -1:

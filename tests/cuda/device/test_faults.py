@@ -262,8 +262,8 @@ def test_a_bad_position_is_told_at_the_next_wait(op, use):
 
 def test_a_bad_index_in_blocking_mode():
     """The op that the program calls raises, and is named."""
-    uses = ["x.index_select(0, bad)", "x[bad]", "x.index_copy_(0, bad, x[:1])", "F.embedding(bad, x)",
-            "F.nll_loss(x, bad.expand(8))", "x.index_put_((bad,), x[:1], accumulate=True)"]
+    uses = ["x.index_select(0, bad)", "x[bad]", "x.index_copy_(0, bad, x[:1].clone())", "F.embedding(bad, x)",
+            "F.nll_loss(x, bad.expand(8))", "x.index_put_((bad,), x[:1].clone(), accumulate=True)"]
     names = ["index_select", "index", "index_copy", "embedding", "nll_loss", "index_put_"]
     lines = run(f"""
 x, bad = ptcore.zeros(8, 4, device="cuda"), ptcore.tensor([9], device="cuda")
