@@ -38,7 +38,7 @@ def _is_of_library(name):
 def _by_others():
     """What other threads import: modules of the libraries, and what those import."""
     frames, found = sys._current_frames(), set()
-    del frames[_thread.get_ident()]     # of this function: a local variable would keep it, and all its callers, alive
+    frames.pop(_thread.get_ident())     # of this function: a local variable would keep it, and all its callers, alive
     while frames:
         names = _imported_by(frames.popitem()[1])
         while names and not _is_of_library(names[-1]):

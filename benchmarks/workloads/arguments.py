@@ -83,7 +83,7 @@ OWN = {
     # what a tensor says of itself
     **{f"Tensor.{name}": [WRITTEN] for name in (
         "data_ptr", "dim", "element_size", "is_contiguous", "is_pinned", "is_shared", "ndimension", "nelement", "size",
-        "storage_offset", "stride", "untyped_storage", "get_device", "is_signed", "__len__")},
+        "storage_offset", "stride", "untyped_storage", "storage_type", "get_device", "is_signed", "__len__")},
     **{name: [WRITTEN] for name in (
         "get_device", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_signed", "is_tensor",
         "numel")},
@@ -123,7 +123,7 @@ Tensor.pin_memory Tensor.share_memory_ Tensor.as_subclass vmap
 VALUES_DIFFER = frozenset("""
 empty empty_like empty_permuted empty_strided Tensor.new Tensor.new_empty Tensor.new_empty_strided Tensor.resize_
 resize_as_
-Tensor.data_ptr Tensor.untyped_storage
+Tensor.data_ptr Tensor.untyped_storage Tensor.storage_type
 mode
 svd linalg.svd linalg.eigh linalg.eig svd_lowrank pca_lowrank lobpcg geqrf
 """.split())
