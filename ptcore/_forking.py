@@ -16,7 +16,7 @@ from ptcore._libraries import renew
 LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
 LIBRARIES = {"ptcore", "numpy", "scipy", "ml_dtypes", *sys.stdlib_module_names}
 LONGEST = 10.0                      # seconds for which a fork waits
-BOOTSTRAP = "<frozen importlib._bootstrap>"
+BOOTSTRAP, LOADERS = "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"
 _unfinished = set()                 # modules that the last fork waited for in vain
 
 
@@ -27,6 +27,10 @@ def _imported_by(frame):
         code = frame.f_code
         if code.co_filename == BOOTSTRAP and code.co_name == "_find_and_load":
             names.append(frame.f_locals.get("name"))
+        elif code.co_filename == LOADERS and code.co_name in ("create_module", "exec_module"):
+            # an extension may be loaded without an import, as the one with BLAS is
+            made = frame.f_locals.get("module") or frame.f_locals.get("spec")
+            names.append(getattr(made, "__name__", None) or getattr(made, "name", None))
         frame = frame.f_back
     return names
 
