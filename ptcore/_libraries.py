@@ -44,5 +44,5 @@ def library(name):
         return import_module(name)
     done.acquire()
     if failed:
-        raise failed[0]
+        raise failed.pop()              # kept in the list, the error and this frame would keep each other alive
     return sys.modules[name]

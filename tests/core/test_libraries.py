@@ -1,8 +1,10 @@
 """Imports of other libraries at their first use: a handler of a signal that raises does not break them."""
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import pytest
 
@@ -95,6 +97,22 @@ def test_a_module_that_is_there():
     assert library("os") is os
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         library("no_such_library")
+
+
+def test_an_import_that_fails_keeps_nothing_alive():
+    class Held:
+        pass
+
+    def call():
+        held = Held()
+        with pytest.raises(ModuleNotFoundError):
+            library("no_such_library")
+        return weakref.ref(held)
+    gc.disable()
+    try:
+        assert call()() is None
+    finally:
+        gc.enable()
 
 
 def test_numpy_and_scipy_are_imported_by_this_function_alone(tmp_path):
