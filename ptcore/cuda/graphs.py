@@ -66,7 +66,7 @@ class CUDAGraph:
     def _clear(self):
         self._graph = self._program = self._drawn = 0
         self._events = []
-        self._index = self._pool = self._state = self._captured_on = self._generator = None
+        self._index = self._pool = self._state = self._captured_on = self._generator = self._launched_on = None
 
     def capture_begin(self, pool=None, capture_error_mode="global"):
         """Begins the capture on the current stream, which must not be the default one.
@@ -165,8 +165,15 @@ class CUDAGraph:
             if not self._graph:
                 raise RuntimeError("CUDAGraph.replay: the graph has not been captured")
             self.instantiate()
-        handle = current_stream(self._index)._handle
+        now = current_stream(self._index)
+        handle = now._handle
         if self._drawn:
+            # The state is written for each launch: not before an earlier launch has read it, and its memory is not
+            # given back before this one has.
+            if self._launched_on is not None and self._launched_on != now:
+                now.wait_stream(self._launched_on)
+            self._state.record_stream(now)
+            self._launched_on = now
             offset = self._generator.get_offset()
             _driver().write_state(self._index, handle, self._state.data_ptr(), self._generator.initial_seed(), offset)
             self._generator.set_offset(offset + self._drawn)

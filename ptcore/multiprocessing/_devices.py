@@ -9,6 +9,7 @@ import itertools
 import os
 import warnings
 import weakref
+from functools import partial
 from multiprocessing import util
 
 from ptcore import Tensor
@@ -77,7 +78,10 @@ class _Opened:
 def _leave(process, index, base, words):
     if os.getpid() != process:          # in a forked child: the memory belongs to its parent
         return
-    _driver().close_memory(index, base)
+    _driver().close_memory(index, base, partial(_return, words))
+
+
+def _return(words):
     words[0] = RETURNED
 
 

@@ -12,7 +12,7 @@ from libc.string cimport memset, strlen
 from libcpp.vector cimport vector
 
 from ptcore._device cimport pt_backend
-from ptcore.cuda.driver.runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
+from ptcore.cuda.driver.runtime cimport MAX_DEVICES, driver, exchange, handle_of, hint_of, last_error, thread_state
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
     cppclass DriverMemory:
@@ -146,19 +146,13 @@ ctypedef void (*ForeignRelease)(void *data, size_t size, int device, void *strea
 # Calls that allocate device memory are no part of a graph. The driver refuses them while a stream captures a graph,
 # because they may wait for work that the stream has not begun, unless the thread's capture mode is relaxed.
 
-cdef cu.CUstreamCaptureMode exchange(cu.CUstreamCaptureMode mode) noexcept nogil:
-    """Sets the thread's capture mode; returns the mode before."""
-    cu.cuThreadExchangeStreamCaptureMode(&mode)
-    return mode
-
-
-cdef cu.CUstreamCaptureMode relax() noexcept nogil:
+cdef int relax() noexcept nogil:
     return exchange(cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
 
 
 cdef int device_allocate(int device, size_t nbytes, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()
@@ -228,7 +222,7 @@ cdef int any_context() noexcept nogil:
 
 cdef int host_allocate(size_t nbytes, void **out) noexcept nogil:
     cdef int result = any_context()
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()
@@ -260,7 +254,7 @@ cdef int granularity(int device, size_t *nbytes) noexcept nogil:
 
 cdef int reserve(int device, size_t nbytes, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()
@@ -271,7 +265,7 @@ cdef int reserve(int device, size_t nbytes, void **out) noexcept nogil:
 
 cdef int unreserve(int device, void *data, size_t nbytes) noexcept nogil:
     cdef int result = driver.set_device(device)
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()
@@ -281,7 +275,7 @@ cdef int unreserve(int device, void *data, size_t nbytes) noexcept nogil:
 
 
 cdef int map_memory(int device, void *data, size_t nbytes, uint64_t *handle) noexcept nogil:
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     cdef cu.CUmemAllocationProp wanted
     cdef cu.CUmemAccessDesc access
     cdef int result = driver.set_device(device)
@@ -307,7 +301,7 @@ cdef int map_memory(int device, void *data, size_t nbytes, uint64_t *handle) noe
 cdef int unmap_memory(int device, void *data, size_t nbytes, uint64_t handle) noexcept nogil:
     """Unmaps memory, also under a capture: the part of a range that could not be mapped whole; nothing has used it."""
     cdef int result = driver.set_device(device), released
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()
@@ -319,7 +313,7 @@ cdef int unmap_memory(int device, void *data, size_t nbytes, uint64_t handle) no
 
 cdef int foreign_allocate(void *function, int device, size_t nbytes, void *stream, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    cdef cu.CUstreamCaptureMode mode
+    cdef int mode
     if result:
         return result
     mode = relax()

@@ -7,6 +7,7 @@ from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uint64_t, uintptr_t
 
 from ptcore.cuda.allocator import allocators
+from ptcore.cuda.driver import ipc
 from ptcore.cuda.driver.runtime cimport check, driver, handle_of, use_device
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
@@ -53,6 +54,7 @@ def end(int device, uintptr_t stream):
     driver.devices[device].capture_pool = 0
     driver.devices[device].random_state = NULL
     allocators.end_capture()
+    ipc.close_left()
     check(result, "CUDAGraph.capture_end")
     result = cu.cuGraphGetNodes(graph, NULL, &nodes)
     if result:
@@ -74,7 +76,7 @@ def launch(int device, uintptr_t program, uintptr_t stream):
 
 
 def write_state(int device, uintptr_t stream, uintptr_t state, uint64_t seed, uint64_t offset):
-    """Writes seed and offset, in the order of a stream."""
+    """Writes seed and offset, in the order of a stream. A copy from the host's memory might wait for the stream."""
     cdef unsigned[4] words
     cdef int i
     words[0], words[1], words[2], words[3] = seed & 0xffffffff, seed >> 32, offset & 0xffffffff, offset >> 32

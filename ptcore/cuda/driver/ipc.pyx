@@ -4,7 +4,9 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
 from ptcore.cuda.allocator import allocators
-from ptcore.cuda.driver.runtime cimport check, driver, use_device
+from ptcore.cuda.driver.runtime cimport captures_any, check, driver, use_device
+
+cdef list _unclosed = []        # arguments of close_memory for what ended while a graph was captured
 
 
 def memory_handle(int device, uintptr_t address):
@@ -50,12 +52,26 @@ def open_memory(int device, bytes handle not None):
     return base
 
 
-def close_memory(int device, uintptr_t base):
-    """Waits for the device, and unmaps the segment; failures are ignored."""
-    if driver.set_device(device) == 0:
+def close_memory(int device, uintptr_t base, then):
+    """Waits for the device, unmaps the segment and calls ``then``, which tells the owner; failures are ignored.
+
+    Both calls of the driver would end a capture. While there is one, all is left to ``close_left``.
+    """
+    if not captures_any() and driver.set_device(device) == 0:
         with nogil:
             cu.cuCtxSynchronize()
+    if captures_any():          # another thread may have begun one while this thread waited
+        _unclosed.append((device, base, then))
+        return
+    if driver.set_device(device) == 0:
         cu.cuIpcCloseMemHandle(<cu.CUdeviceptr>base)
+    then()
+
+
+def close_left():
+    """Closes the segments that a capture kept open. Called at the end of each capture."""
+    for _ in range(len(_unclosed)):         # those that another capture keeps open are put back
+        close_memory(*_unclosed.pop(0))
 
 
 def event_handle(int device, uintptr_t event):

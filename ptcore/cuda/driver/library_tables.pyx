@@ -40,7 +40,7 @@ cdef extern from "cudnn.hpp" namespace "pt_cuda" nogil:
     cppclass DnnSettings:
         bint enabled, attention, deterministic, all_deterministic
     ctypedef struct DnnAttention:
-        int64_t handle, backward, type, causal, deterministic, n, heads, held, l, s, e, v
+        int64_t device, backward, type, causal, deterministic, n, heads, held, l, s, e, v
     DnnSettings dnn_settings
     int64_t attention_room(const DnnAttention &a, const char *device)
 
@@ -184,7 +184,7 @@ def room_for_attention(str device, sizes, bint backward=False, bint causal=False
     """
     cdef DnnAttention a
     load("cudnn")
-    a.handle = 0
+    a.device = 0
     a.n, a.heads, a.held, a.l, a.s, a.e, a.v = sizes
     a.type, a.backward, a.causal, a.deterministic = 9, backward, causal, deterministic
     return attention_room(a, device.encode())

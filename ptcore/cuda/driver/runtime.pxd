@@ -34,8 +34,10 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
         int (*copy_peer)(void *dst, int to, const void *src, int origin, size_t nbytes, void *stream) noexcept nogil
         int (*clear)(void *dst, size_t nbytes, void *stream) noexcept nogil
         int (*synchronize)(void *stream) noexcept nogil
+        int (*synchronize_device)(int device) noexcept nogil
         int (*wait)(void *waiting, int waiting_device, void *stream, int device) noexcept nogil
         int (*capturing)(void *stream) noexcept nogil
+        int (*exchange)(int mode) noexcept nogil
         int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error) noexcept nogil
         int (*host_copy)(const pt_view *dst, const pt_view *src) noexcept nogil
         void *(*stream)(int device) noexcept nogil
@@ -59,5 +61,7 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
     const char *hint_of(int result)
 
 cdef int check(int result, str what) except -1
+cdef bint captures_any() noexcept nogil
+cdef int exchange(int mode) noexcept nogil
 cdef int use_device(int device) except -1
 cdef cu.CUstream handle_of(void *stream) noexcept nogil

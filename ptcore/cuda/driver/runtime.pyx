@@ -305,13 +305,26 @@ cdef int capturing(void *stream) noexcept nogil:
     return cu.cuStreamIsCapturing(<cu.CUstream>stream, &status) == 0 and <int>status == 1
 
 
-cdef int synchronize_device(int device) noexcept nogil:
-    """Waits for a device, unless a graph is being captured on any device: waiting would end the capture."""
-    cdef int k, result = set_context(device)
+cdef int exchange(int mode) noexcept nogil:
+    """Sets the thread's capture mode (0 global, 1 thread_local, 2 relaxed); returns the mode before."""
+    cdef cu.CUstreamCaptureMode now = <cu.CUstreamCaptureMode>mode
+    cu.cuThreadExchangeStreamCaptureMode(&now)
+    return <int>now
+
+
+cdef bint captures_any() noexcept nogil:
+    """Whether a graph is being captured on any device: a call that waits for a device would end the capture."""
+    cdef int k
     for k in range(MAX_DEVICES):
         if driver.devices[k].capture_pool:
-            return result
-    return result if result else cu.cuCtxSynchronize()
+            return True
+    return False
+
+
+cdef int synchronize_device(int device) noexcept nogil:
+    """Waits for a device, unless a graph is being captured."""
+    cdef int result = set_context(device)
+    return result if result or captures_any() else cu.cuCtxSynchronize()
 
 
 cdef const char *error_text() noexcept nogil:
@@ -324,6 +337,7 @@ driver.copy = copy
 driver.copy_peer = copy_peer
 driver.clear = clear
 driver.synchronize = synchronize_stream
+driver.synchronize_device = synchronize_device
 driver.wait = wait
 driver.find = find
 driver.host_copy = host_copy_views
@@ -332,6 +346,7 @@ driver.text = text_of
 driver.op_name = op_name
 driver.found_wait = found_wait
 driver.capturing = capturing
+driver.exchange = exchange
 
 cdef pt_backend backend
 backend.abi = PT_ABI
@@ -413,8 +428,7 @@ def _function(str program, str name, uint64_t types, int device):
     cdef cu.CUlibrary library = NULL
     cdef cu.CUkernel kernel = NULL
     cdef cu.CUfunction function = NULL
-    cdef cu.CUstreamCaptureMode mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    cdef int shared = 0, result
+    cdef int shared = 0, result, mode
     codes = tuple([types >> 8 * i & 255 for i in range(8) if types >> 8 * i & 255 != 255])
     capability = driver.devices[device].capability
     key = (program, codes, capability)
@@ -423,9 +437,9 @@ def _function(str program, str name, uint64_t types, int device):
     with _lock:
         use_device(device)
         if key not in _libraries:
-            cu.cuThreadExchangeStreamCaptureMode(&mode)         # loading is no part of a graph
+            mode = exchange(cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)  # loading is no part of a graph
             result = cu.cuLibraryLoadData(&library, PyBytes_AS_STRING(image), NULL, NULL, 0, NULL, NULL, 0)
-            cu.cuThreadExchangeStreamCaptureMode(&mode)
+            exchange(mode)
             check(result, f"loading the program {program}")
             _libraries[key] = <uintptr_t>library
         library = <cu.CUlibrary><uintptr_t>_libraries[key]

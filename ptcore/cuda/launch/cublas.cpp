@@ -97,7 +97,10 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     int status = 0, result = driver.set_device(device);
     if (result) return status_of(result, "matmul", c->error);
     Handle &h = handles.at(device);
-    if (!h.handle) status = blas.create(&h.handle);
+    if (!h.handle) {
+        Relaxed mode;
+        status = blas.create(&h.handle);
+    }
     *memory = workspace_of(c);
     // cuBLAS drops the workspace when a stream is set.
     if (!status && (!h.is_set || h.stream != c->stream || h.workspace != memory->data)) {

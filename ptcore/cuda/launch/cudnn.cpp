@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cublas.hpp"
 #include "handles.hpp"
@@ -46,8 +47,11 @@ struct Plan {
         if (convolution) dnn.convolution_destroy(convolution);
     }
     void *x = nullptr, *w = nullptr, *y = nullptr, *convolution = nullptr;
-    int algorithm = -1;                 // -1: cuDNN has none
-    size_t room = 0;
+    struct Choice {
+        int algorithm;
+        size_t room;
+    };
+    std::vector<Choice> choices;        // the fastest first, each with less room than those before
 };
 typedef std::shared_ptr<const Plan> Shared;
 std::mutex lock;
@@ -112,8 +116,9 @@ int describe(const Key &k, Plan &p) {
     return status ? status : dnn.convolution_math(p.convolution, k.math);
 }
 
-// Takes the first of cuDNN's proposals (fastest first) that works and that is deterministic if this
-// is asked for.
+// Takes those of cuDNN's proposals (fastest first) that work, that are deterministic if this is
+// asked for, and that need less room than a faster one. They share a descriptor, so all have the
+// math of the first.
 Shared made(void *handle, const Key &k) {
     const auto plan = std::make_shared<Plan>();
     Plan &p = *plan;
@@ -129,10 +134,15 @@ Shared made(void *handle, const Key &k) {
             status =
                 dnn.filter_choices(handle, p.x, p.y, p.convolution, p.w, CHOICES, &count, found);
     }
-    for (int i = 0; !status && i < count && p.algorithm < 0; i++) {
-        if (found[i].status || (k.deterministic && found[i].determinism != DETERMINISTIC)) continue;
-        if (dnn.convolution_math(p.convolution, found[i].math)) continue;
-        p.algorithm = found[i].algorithm, p.room = found[i].memory;
+    int math = 0;
+    for (int i = 0; !status && i < count; i++) {
+        const DnnAlgorithm &of = found[i];
+        if (of.status || (k.deterministic && of.determinism != DETERMINISTIC)) continue;
+        if (p.choices.empty() ? dnn.convolution_math(p.convolution, of.math) != 0
+                              : of.math != math || of.memory >= p.choices.back().room)
+            continue;
+        math = of.math;
+        p.choices.push_back({of.algorithm, of.memory});
     }
     return plan;
 }
@@ -154,7 +164,8 @@ DnnHandle *dnn_handle(pt_call *c) {
     const int device = device_of(c);
     if (!is_there() || driver.set_device(device)) return nullptr;
     DnnHandle &h = handles.at(device);
-    if (!h.handle && dnn.create(&h.handle)) return nullptr;
+    // Making a handle allocates memory and may wait, which a capture does not allow.
+    if (!h.handle && (captures(c) || dnn.create(&h.handle))) return nullptr;
     if (!h.set || h.stream != c->stream) {
         h.set = !dnn.set_stream(h.handle, c->stream);
         h.stream = c->stream;
@@ -188,12 +199,19 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     if (!h) return DNN_DECLINES;
     const Shared plan = plan_for(h->handle, k);
     const Plan &p = *plan;
-    if (p.algorithm < 0) return DNN_DECLINES;
+    if (p.choices.empty()) return DNN_DECLINES;
 
     const Contiguous first(c, kind == DNN_DATA ? w : x), second(c, kind == DNN_FORWARD ? w : y);
-    const Scratch room(c, (int64_t)p.room);
     if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;
-    if (p.room && !room.data) return DNN_DECLINES;
+    size_t chosen = 0;
+    std::unique_ptr<const Scratch> room;
+    for (; chosen < p.choices.size(); chosen++) {       // the fastest whose workspace there is
+        room.reset(new Scratch(c, (int64_t)p.choices[chosen].room));
+        if (room->data || !p.choices[chosen].room) break;
+    }
+    if (chosen == p.choices.size()) return DNN_DECLINES;
+    const int algorithm = p.choices[chosen].algorithm;
+    const size_t nbytes = p.choices[chosen].room;
     const bool biased = kind != DNN_FILTER && c->in[2].dtype != PT_NONE;
     if (biased) {                               // the result begins as the bias
         View bias(out);
@@ -209,14 +227,14 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     int status;
     if (kind == DNN_FORWARD)
         status = dnn.forward(h->handle, alpha, p.x, first.view.data, p.w, second.view.data,
-                             p.convolution, p.algorithm, room.data, p.room, beta, p.y, out.data);
+                             p.convolution, algorithm, room->data, nbytes, beta, p.y, out.data);
     else if (kind == DNN_DATA)
         status = dnn.data(h->handle, alpha, p.w, first.view.data, p.y, second.view.data,
-                          p.convolution, p.algorithm, room.data, p.room, beta, p.x, out.data);
+                          p.convolution, algorithm, room->data, nbytes, beta, p.x, out.data);
     else
         status = dnn.filter(h->handle, alpha, p.x, first.view.data, p.y, second.view.data,
-                            p.convolution, p.algorithm, room.data, p.room, beta, p.w, out.data);
-    return status ? (int)DNN_DECLINES : (int)PT_OK;
+                            p.convolution, algorithm, room->data, nbytes, beta, p.w, out.data);
+    return status ? (int)DNN_DECLINES : wait_if_blocking(c, "convolution");
 }
 
 }  // namespace pt_cuda

@@ -39,7 +39,7 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind);
 // Everything that a plan of attention depends on, as int64_t, so that bytes compare. Strides are in
 // elements.
 struct DnnAttention {
-    int64_t handle, backward, type, causal, deterministic, n, heads, held, l, s, e, v;
+    int64_t device, backward, type, causal, deterministic, n, heads, held, l, s, e, v;
     int64_t query_strides[4], key_strides[4], value_strides[4], gradient_strides[4];
 };
 // The forward of attention, or its gradients if `first` is 1: then the inputs begin with the

@@ -164,21 +164,26 @@ const Slot SLOTS[] = {{QUERY, OPERATION_SDPA_FWD_QDESC, OPERATION_SDPA_BWD_QDESC
                       {GRAD_KEY, 0, OPERATION_SDPA_BWD_DKDESC},
                       {GRAD_VALUE, 0, OPERATION_SDPA_BWD_DVDESC}};
 
-// A plan, with all descriptors that it was made of. It lives as long as the process, because its
-// kernel may still be running.
+// A plan, with all descriptors that it was made of. It serves the threads of a device, one at a
+// time, each with its own handle.
 struct Plan {
+    std::mutex lock;                    // guards what follows
     std::vector<std::unique_ptr<Descriptor>> parts;
+    bool tried = false;
+    bool kept = false;                  // a graph has captured its kernel, which must stay
     const Descriptor *plan = nullptr;   // NULL: cuDNN has none
     int64_t room = 0;
+    uint64_t used = 0;                  // the number of the last call; guarded by the table's lock
 
     Descriptor &part(int kind) {
         parts.emplace_back(new Descriptor(kind));
         return *parts.back();
     }
 };
-std::mutex lock;
-std::unordered_map<std::string, std::unique_ptr<const Plan>> &plans =
-    *new std::unordered_map<std::string, std::unique_ptr<const Plan>>;
+typedef std::shared_ptr<Plan> Shared;
+std::mutex lock;    // guards `plans` and `calls`; never destroyed, as threads may outlive main
+std::unordered_map<std::string, Shared> &plans = *new std::unordered_map<std::string, Shared>;
+uint64_t calls;
 
 void pack_strides(const int64_t (&sizes)[4], int64_t (&strides)[4]) {
     int64_t step = 1;
@@ -267,10 +272,9 @@ bool repeats_itself(const Descriptor &config) {
     return count <= MOST;
 }
 
-// A plan for the device of `handle`, or for the device that the descriptor `device` describes.
-std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Descriptor *device) {
+// Makes a plan for the device of `handle`, or for the device that the descriptor `device` describes.
+void make(Plan *p, const DnnAttention &k, void *handle, const Descriptor *device) {
     enum { CHOICES = 16 };
-    std::unique_ptr<Plan> p(new Plan);
     const Descriptor &graph = graph_of(*p, k, handle);
     for (int mode : {HEUR_MODE_A, HEUR_MODE_FALLBACK}) {
         Descriptor &choice = p->part(ENGINEHEUR);
@@ -297,22 +301,42 @@ std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Desc
                                   &p->room))
                 continue;
             p->plan = &plan;
-            return p;
+            return;
         }
     }
-    return p;
 }
 
-// Under a capture no plan is made, as that loads a module. A plan serves the handle that it was
-// made with, and so one thread at a time: cuDNN does not say that several may run it at once.
-const Plan *plan_for(const DnnAttention &k, bool capturing) {
+// Drops the plan whose last call is the oldest, except plans that a call or a graph has. Its kernel
+// may still be running, so the device is waited for; a capture forbids that, and nothing is dropped.
+void drop_oldest() {
+    for (const Device &d : driver.devices)
+        if (d.capture_pool) return;
+    auto oldest = plans.end();
+    for (auto i = plans.begin(); i != plans.end(); ++i)
+        if (i->second.use_count() == 1 && !i->second->kept &&
+            (oldest == plans.end() || i->second->used < oldest->second->used))
+            oldest = i;
+    if (oldest == plans.end()) return;
+    DnnAttention k;
+    std::memcpy(&k, oldest->first.data(), sizeof(k));
+    driver.synchronize_device((int)k.device);
+    plans.erase(oldest);
+}
+
+// The plan for a call, which may not be made yet; NULL if there is none under a capture. Making a
+// plan takes a second, so it is left to the caller, who holds the plan's lock alone.
+Shared plan_for(const DnnAttention &k, bool capturing) {
     const std::string bytes(reinterpret_cast<const char *>(&k), sizeof(k));
     std::lock_guard<std::mutex> guard(lock);
     const auto at = plans.find(bytes);
-    if (at != plans.end()) return at->second.get();
-    if (capturing || plans.size() >= MOST_PLANS) return nullptr;
-    return plans.emplace(bytes, made(k, reinterpret_cast<void *>(k.handle), nullptr))
-        .first->second.get();
+    Shared p = at == plans.end() ? nullptr : at->second;
+    if (!p) {
+        if (capturing) return nullptr;
+        if (plans.size() >= MOST_PLANS) drop_oldest();
+        p = plans.emplace(bytes, std::make_shared<Plan>()).first->second;
+    }
+    p->kept |= capturing, p->used = ++calls;
+    return p;
 }
 
 bool read_strides(const pt_view &v, int64_t (&strides)[4]) {
@@ -357,9 +381,16 @@ int attend_by_cudnn(pt_call *c, int first, float scale, bool causal) {
     }
     DnnHandle *const h = dnn_handle(c);
     if (!h || dnn.version() < FIRST_VERSION) return DNN_DECLINES;
-    a.handle = reinterpret_cast<intptr_t>(h->handle);
-    const Plan *const p = plan_for(a, captures(c));
-    if (!p || !p->plan) return DNN_DECLINES;
+    a.device = device_of(c);
+    const Shared p = plan_for(a, captures(c));
+    if (!p) return DNN_DECLINES;
+    std::lock_guard<std::mutex> guard(p->lock);
+    if (!p->tried) {
+        if (captures(c)) return DNN_DECLINES;   // making a plan loads a module
+        make(p.get(), a, h->handle, nullptr);
+        p->tried = true;
+    }
+    if (!p->plan) return DNN_DECLINES;
     const Scratch room(c, p->room);
     if (p->room && !room.data) return DNN_DECLINES;
 
@@ -382,7 +413,8 @@ int attend_by_cudnn(pt_call *c, int first, float scale, bool causal) {
         .set(VARIANT_PACK_DATA_POINTERS, VOID_PTR, count, data);
     pack.set(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &room.data);
     if (pack.finished().status) return DNN_DECLINES;
-    return dnn.execute(h->handle, p->plan->made, pack.made) ? (int)DNN_DECLINES : (int)PT_OK;
+    return dnn.execute(h->handle, p->plan->made, pack.made) ? (int)DNN_DECLINES
+                                                            : wait_if_blocking(c, "attention");
 }
 
 int64_t attention_room(const DnnAttention &k, const char *device) {
@@ -395,8 +427,9 @@ int64_t attention_room(const DnnAttention &k, const char *device) {
     const int64_t out[4] = {k.n, k.heads, k.l, k.v};
     pack_strides(q, packed.query_strides), pack_strides(key, packed.key_strides);
     pack_strides(value, packed.value_strides), pack_strides(out, packed.gradient_strides);
-    const std::unique_ptr<const Plan> p = made(packed, nullptr, &of);
-    return p->plan ? p->room : -1;
+    Plan p;
+    make(&p, packed, nullptr, &of);
+    return p.plan ? p.room : -1;
 }
 
 }  // namespace pt_cuda

@@ -29,9 +29,11 @@ struct Driver {
     int (*copy_peer)(void *dst, int to, const void *src, int from, size_t nbytes, void *stream);
     int (*clear)(void *dst, size_t nbytes, void *stream);
     int (*synchronize)(void *stream);
+    int (*synchronize_device)(int device);              // waits for nothing during a capture
     int (*wait)(void *waiting, int waiting_device, void *stream,
                 int device);    // for the work enqueued so far
     int (*capturing)(void *stream);    // whether the stream's work becomes part of a graph
+    int (*exchange)(int mode);         // sets the thread's capture mode; the mode before
     // Compiles and loads: a pt_status, with a text in error[256].
     int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error);
     int (*host_copy)(const pt_view *dst, const pt_view *src);   // pt_copy of loops.h: a pt_status
@@ -60,6 +62,19 @@ int take_fault(int device, char *error, bool own = false);
 
 // Whether the work that a call enqueues becomes part of a graph.
 bool captures(const pt_call *c);
+
+// While one lives, the thread may make calls that a capture of any thread would forbid, because they
+// allocate memory. They must not wait for the device.
+class Relaxed {
+public:
+    Relaxed() : before(driver.exchange(2)) {}
+    Relaxed(const Relaxed &) = delete;
+    Relaxed &operator=(const Relaxed &) = delete;
+    ~Relaxed() { driver.exchange(before); }
+
+private:
+    int before;
+};
 
 // Called before the host waits for the device: set_sync_debug_mode warns of the wait or refuses it,
 // and a capture refuses it with `text`.

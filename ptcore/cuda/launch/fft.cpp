@@ -80,12 +80,14 @@ int make(Plan &plan, const Key &key) {
                                                                                   : key.in_type));
 }
 
-std::shared_ptr<Plan> plan_of(int device, const Key &key) {
+// NULL under a capture where the plan would have to be made: that allocates memory and may wait.
+std::shared_ptr<Plan> plan_of(int device, const Key &key, bool capturing) {
     std::lock_guard<std::mutex> guard(lock);
     Plans &p = plans[device];
     auto found = p.of.find(key);
     std::shared_ptr<Plan> plan = found == p.of.end() ? nullptr : found->second;
     if (!plan) {
+        if (capturing) return nullptr;
         plan = std::make_shared<Plan>();
         plan->status = make(*plan, key);
         if (!plan->status && p.most > 0) {      // another call may succeed where this failed
@@ -129,7 +131,11 @@ int execute(pt_call *c, const Key &key, void *in, void *out, bool forward) {
     }
     const int result = driver.set_device(device);
     if (result) return status_of(result, "fft", c->error);
-    const std::shared_ptr<Plan> plan = plan_of(device, key);
+    const std::shared_ptr<Plan> plan = plan_of(device, key, captures(c));
+    if (!plan)
+        return failed(c, PT_RUNTIME_ERROR,
+                      "cuFFT makes no plan while a graph is captured; run a transform of these "
+                      "sizes and dtype once before the capture");
     if (plan->status) return fft_failed(c, plan->status);
     Scratch work(c, (int64_t)plan->work);
     if (plan->work && !work.data) return PT_MEMORY_ERROR;

@@ -61,6 +61,7 @@ int solver_handle(pt_call *c, SolverHandle *found) {
     SolverHandle &h = handles.at(device);
     int status = 0;
     if (!h.handle) {
+        Relaxed mode;
         SolverHandle made;
         status = solver.create_params(&made.params);
         if (!status) status = solver.create_jacobi(&made.jacobi);

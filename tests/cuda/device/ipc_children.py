@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ptcore
 from ptcore import cuda
+from ptcore.multiprocessing import _devices
 
 if os.environ.get("PTCORE_TEST_CUDA") == "standin" and "conftest" not in sys.modules:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "host"))
@@ -32,6 +33,12 @@ def serve(pipe, *kept):
 def keep(kept, *tensors):
     kept.extend(tensors)
     return len(kept)
+
+
+def needed(kept):
+    """How many of this process's storages others have."""
+    _devices.collect()
+    return len(_devices._sent)
 
 
 def values(kept, *tensors):

@@ -130,6 +130,35 @@ def test_workspaces_of_a_graph_are_its_own():
         assert (a @ a).sum().item() == 64 * 4
 
 
+def test_libraries_begin_within_a_capture():
+    """Products and solvers get their handles there, transforms need a plan that there is."""
+    lines = in_process.run("""
+x = ptcore.eye(4, device="cuda") * 3
+g = cuda.CUDAGraph()
+with cuda.graph(g):
+    y = x @ x
+    z = ptcore.linalg.cholesky_ex(x)[0]
+g.replay()
+print(y[0, 0].item(), round(z[0, 0].item() ** 2, 5))
+
+g = cuda.CUDAGraph()
+with cuda.graph(g):
+    print(failure(lambda: ptcore.fft.fft(x)))
+    y = x + 1
+g.replay()
+print(y[0].tolist())
+want = ptcore.fft.fft(x)
+g = cuda.CUDAGraph()
+with cuda.graph(g):
+    y = ptcore.fft.fft(x)
+g.replay()
+print(y.equal(want))
+""")
+    assert lines[0] == "9.0 3.0"
+    assert "cuFFT makes no plan while a graph is captured; run a transform of these sizes and dtype once" in lines[1]
+    assert lines[2:] == ["[4.0, 1.0, 1.0, 1.0]", "True"]
+
+
 def test_workspaces_are_not_of_the_users_pool():
     said = in_process.run("""
 a = ptcore.eye(64, device="cuda")

@@ -78,6 +78,45 @@ print(dnn.standin_cudnn_launched())
     assert lines == ["2", "2", "2", "5"]        # of a kernel of one place, both gradients
 
 
+def test_where_there_is_no_room():
+    """The fastest algorithm whose workspace there is computes."""
+    assert started("""
+def used(shape):
+    compare(lambda x, w: F.conv2d(x, w, padding=1), shape, (10, 6, 3, 3))
+    return dnn.standin_cudnn_algorithm(), launched()
+print(*used((2, 6, 9, 8)))
+dnn.standin_cudnn_room(ctypes.c_size_t(1 << 40))
+print(*used((2, 6, 7, 8)))
+""") == ["3 3", "6 6"]
+
+
+def test_under_a_capture():
+    """cuDNN does not begin there: own kernels compute, and the capture goes on."""
+    assert started("""
+x, w = ptcore.randn(2, 6, 9, 8, device="cuda"), ptcore.randn(10, 6, 3, 3, device="cuda")
+def run():
+    g = ptcore.cuda.CUDAGraph()
+    with ptcore.cuda.graph(g):
+        y = F.conv2d(x, w, padding=1)
+    g.replay()
+    want = F.conv2d(x.cpu().double(), w.cpu().double(), padding=1)
+    return launched(), (y.cpu() - want).abs().max().item() < 2e-2
+print(*run())
+F.conv2d(x, w, padding=1)
+print(*run())
+""") == ["0 True", "2 True"]
+
+
+def test_blocking_calls_name_the_op():
+    """With CUDA_LAUNCH_BLOCKING a failure of cuDNN's kernel is raised by the call, not by a later one."""
+    assert started("""
+x, w = ptcore.randn(2, 6, 9, 8, device="cuda"), ptcore.randn(10, 6, 3, 3, device="cuda")
+F.conv2d(x, w, padding=1), ptcore.cuda.synchronize()
+fail_next(b"cuStreamSynchronize", 719)
+print(str(failure(lambda: F.conv2d(x, w, padding=1)))[:19])
+""", CUDA_LAUNCH_BLOCKING="1") == ["conv2d: convolution"]
+
+
 def test_settings_and_version():
     assert started("""
 cudnn = ptcore.backends.cudnn

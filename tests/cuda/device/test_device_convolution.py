@@ -28,6 +28,12 @@ LAYOUTS = [("contiguous", "float16"), ("contiguous", "bfloat16"), ("contiguous",
            ("channels last", "float16"), ("cut", "float32")]
 
 
+@pytest.fixture
+def own(monkeypatch):
+    """cuDNN is not asked: it may choose an algorithm whose sums are not exact, or differ from run to run."""
+    monkeypatch.setattr(ptcore.backends.cudnn, "enabled", False)
+
+
 def whole(shape, seed, dtype):
     x = np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float64)
     return ptcore.from_numpy(x), ptcore.from_numpy(x).to(dtype).cuda()
@@ -61,14 +67,14 @@ def compare(conv, x_shape, w_shape, settings, dtype, layout):
 
 @pytest.mark.parametrize(("layout", "dtype"), LAYOUTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "x".join(map(str, c[0])))
-def test_convolution(case, layout, dtype):
+def test_convolution(own, case, layout, dtype):
     x, w, settings = case
     compare({3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)], x, w, settings, dtype, layout)
 
 
 @pytest.mark.parametrize(("layout", "dtype"), LAYOUTS)
 @pytest.mark.parametrize("case", TRANSPOSED, ids=lambda c: "x".join(map(str, c[0])))
-def test_transposed_convolution(case, layout, dtype):
+def test_transposed_convolution(own, case, layout, dtype):
     x, w, settings = case
     conv = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[len(x)]
     compare(conv, x, w, settings, dtype, layout)
@@ -76,7 +82,7 @@ def test_transposed_convolution(case, layout, dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
-def test_one_tap(layout, dtype):
+def test_one_tap(own, layout, dtype):
     """A product of matrices for each image, or none: a stride, padding, places that do not follow each other."""
     dtype = getattr(ptcore, dtype)
     for shape, settings in (((3, 6, 4, 5), {}), ((2, 6, 4, 5), {"stride": 2}), ((2, 6, 3, 5), {"padding": 1})):
@@ -93,6 +99,21 @@ def test_one_tap(layout, dtype):
         grads = ptcore.autograd.grad(y, (x, w), g), ptcore.autograd.grad(y2, (x2, w2), g2)
         for name, want, got in zip(("input", "weight"), *grads):
             exact(got, want, dtype, name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "x".join(map(str, c[0])))
+def test_by_the_library_that_there_is(case):
+    """cuDNN, where it is installed."""
+    (x, w), settings = case[:2], case[2]
+    rng, results = np.random.default_rng(3), []
+    given = [ptcore.from_numpy(rng.standard_normal(s)).half() for s in (x, w)]
+    for device, kind in (("cpu", ptcore.float64), ("cuda", ptcore.float16)):
+        tensors = [t.to(device, kind).requires_grad_() for t in given]
+        y = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)](*tensors, **settings)
+        results.append([y, *ptcore.autograd.grad(y.float().sum(), tensors)])
+    for got, want in zip(results[1], results[0]):
+        scale = want.abs().max().item()
+        np.testing.assert_allclose(got.detach().cpu().double(), want.detach(), rtol=0, atol=4e-3 * scale)
 
 
 def test_kernels(driver):
@@ -139,7 +160,7 @@ def test_numbers_that_are_none():
     assert got[0] == np.inf and got[1] == -np.inf and all(np.isnan(got[2:5]))
 
 
-def test_the_same_bits_again():
+def test_the_same_bits_again(own):
     """Sums are taken in parts that depend on the shapes alone."""
     rng = np.random.default_rng(0)
     x, w = (ptcore.from_numpy(rng.standard_normal(s)).half().cuda().requires_grad_()

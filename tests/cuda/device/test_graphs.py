@@ -271,6 +271,56 @@ def test_random_numbers_go_on():
     assert all(a.cpu().equal(b) for a, b in zip(drawn, want[0]))
 
 
+def drawing(total, seed=7):
+    """A graph that adds uniform numbers to a tensor, and the sums of its first replays."""
+    ptcore.manual_seed(seed)
+    draws = [ptcore.rand(total.shape, device="cuda").cpu() for _ in range(4)]
+    ptcore.manual_seed(seed)
+    x = ptcore.ones(5000, device="cuda")
+
+    def work():
+        for _ in range(10):
+            x.mul_(1)
+        total.add_(ptcore.rand(total.shape, device="cuda"))
+
+    g, _ = captured(work)
+    return g, [sum(draws[:k]) for k in range(5)]
+
+
+def test_a_graph_that_is_dropped_under_its_launch(order):
+    """The memory that says where its random numbers begin is in use until then."""
+    for i in range(20):
+        order(i)
+        total, x, side = ptcore.zeros(100, device="cuda"), ptcore.ones(5000, device="cuda"), cuda.Stream()
+        g, sums = drawing(total)
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            g.replay()
+        del g
+        with cuda.stream(cuda.graph.default_capture_stream):
+            for _ in range(10):
+                x.mul_(1)
+            others = [ptcore.full((2,), 5, dtype=ptcore.int64, device="cuda") for _ in range(50)]
+        cuda.synchronize()
+        assert total.cpu().equal(sums[1]) and len(others) == 50
+
+
+def test_replays_on_several_streams(order):
+    """Each draws the numbers that follow those of the launch before, on whichever stream that was."""
+    for i in range(20):
+        order(i)
+        total, x, sides = ptcore.zeros(100, device="cuda"), ptcore.ones(5000, device="cuda"), [cuda.Stream(), cuda.Stream()]
+        g, sums = drawing(total)
+        for side in sides:
+            side.wait_stream(cuda.current_stream())
+        for side in (sides[0], sides[1], sides[0]):
+            with cuda.stream(side):
+                x = x.cumsum(0) / 5000
+                g.replay()
+        cuda.synchronize()
+        np.testing.assert_allclose(total.cpu(), sums[3], rtol=1e-6)
+
+
 @pytest.mark.skipif(cuda.device_count() < 2, reason="needs two devices")
 def test_captures_on_two_devices_at_once():
     """Each draws from its own device's generator, and refuses others, until it ends itself."""

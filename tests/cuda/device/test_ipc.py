@@ -199,6 +199,22 @@ def test_a_tensor_of_a_child(start):
     cuda.synchronize()
 
 
+def test_memory_of_another_process_ends_within_a_capture(start):
+    """It stays open until the capture has ended, and its owner keeps it until then."""
+    child = start()
+    x, y = child("make", 10), ptcore.zeros(3, device="cuda")
+    cuda.synchronize()
+    g = cuda.CUDAGraph()
+    with cuda.graph(g):
+        del x
+        gc.collect()
+        y += 1
+        assert child("needed") == 1
+    assert child("needed") == 0
+    g.replay()
+    assert y.tolist() == [1, 1, 1]
+
+
 def test_within_a_process():
     here, there = mp.Pipe()
     x = ptcore.arange(10.0, device="cuda")

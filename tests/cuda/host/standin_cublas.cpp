@@ -1,6 +1,7 @@
 // A stand-in for libcublas: matrix products as plain loops (standin_gemm.hpp), elimination and
 // triangles likewise, queued on the stand-in driver's streams. Arguments are refused with cuBLAS's
 // statuses.
+#include "refused.hpp"
 #include "standin_gemm.hpp"
 
 #include <functional>
@@ -201,6 +202,7 @@ API int cublasCreate_v2(void **out) {
     if (!out) return INVALID_VALUE;
     void *context = nullptr;
     if (!driver().enqueue || driver().current(&context) || !context) return NOT_INITIALIZED;
+    if (refused(ALLOCATES)) return ALLOC_FAILED;
     Handle *h = new Handle;
     h->context = context;
     std::lock_guard<std::mutex> guard(lock);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ptcore/half.h"
+#include "refused.hpp"
 
 #define API extern "C" __attribute__((visibility("default")))
 

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <vector>
 
+#include "refused.hpp"
+
 #define API extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -21,6 +23,7 @@ namespace {
 enum {
     SUCCESS = 0,
     INVALID_PLAN = 1,
+    ALLOCATION_FAILED = 2,
     INVALID_VALUE = 4,
     EXEC_FAILED = 6,
     SETUP_FAILED = 7,
@@ -170,6 +173,7 @@ API int cufftSetAutoAllocation(int handle, int on) {
 API int cufftXtMakePlanMany(int handle, int rank, long long *n, long long *in_embed, long long,
                             long long, int in, long long *out_embed, long long, long long, int out,
                             long long batch, size_t *work, int type) {
+    if (refused(WAITS)) return ALLOCATION_FAILED;
     std::lock_guard<std::mutex> guard(lock);
     Plan *p = plan_of(handle);
     if (!p || p->made) return INVALID_PLAN;

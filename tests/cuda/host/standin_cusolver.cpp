@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "refused.hpp"
+
 #define API extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -25,6 +27,7 @@ namespace {
 enum {
     SUCCESS = 0,
     NOT_INITIALIZED = 1,
+    ALLOC_FAILED = 2,
     INVALID_VALUE = 3,
     EXECUTION_FAILED = 6,
     NOT_SUPPORTED = 9
@@ -320,6 +323,7 @@ API void standin_routine(const char *name, void *function) { routines()[name] = 
 
 API int cusolverDnCreate(void **out) {
     if (!out) return INVALID_VALUE;
+    if (refused(ALLOCATES)) return ALLOC_FAILED;
     Handle *h = new Handle;
     std::lock_guard<std::mutex> guard(lock);
     handles().insert(h);

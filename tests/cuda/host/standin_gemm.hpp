@@ -21,6 +21,7 @@ namespace {
 enum {
     SUCCESS = 0,
     NOT_INITIALIZED = 1,
+    ALLOC_FAILED = 3,
     INVALID_VALUE = 7,
     EXECUTION_FAILED = 13,
     NOT_SUPPORTED = 15

@@ -105,6 +105,17 @@ int refused(const StreamRef &stream) {
     return OK;
 }
 
+// Whether a library's call that allocates memory (1) or also waits (2) may not be made now; the
+// capture that it meets is invalid then. A library's calls that wait know no relaxed mode.
+STANDIN_API int standin_refused(int kind) {
+    STANDIN_CALL("standin_refused", CONTEXT);
+    if (kind == 2 && !captures.empty()) {
+        for (auto &c : captures) c->invalid = true;
+        return CAPTURE_UNSUPPORTED;
+    }
+    return refused();
+}
+
 #define STREAM(handle) \
     StreamRef stream = stream_of(handle, call.context); \
     if (!stream) return INVALID_HANDLE

@@ -608,6 +608,7 @@ STANDIN_API int cuIpcOpenMemHandle_v2(uint64_t *address, MemoryHandle h, unsigne
 // Waits for nothing: work that comes later and touches the memory fails.
 STANDIN_API int cuIpcCloseMemHandle(uint64_t address) {
     STANDIN_CALL("cuIpcCloseMemHandle", CONTEXT);
+    if (const int status = refused()) return status;
     const int device = device_of(address);
     if (device < 0) return INVALID_VALUE;
     auto found = arenas[device].live.find(address);
