@@ -309,7 +309,8 @@ def test_replays_on_several_streams(order):
     """Each draws the numbers that follow those of the launch before, on whichever stream that was."""
     for i in range(20):
         order(i)
-        total, x, sides = ptcore.zeros(100, device="cuda"), ptcore.ones(5000, device="cuda"), [cuda.Stream(), cuda.Stream()]
+        total, x = ptcore.zeros(100, device="cuda"), ptcore.ones(5000, device="cuda")
+        sides = [cuda.Stream(), cuda.Stream()]
         g, sums = drawing(total)
         for side in sides:
             side.wait_stream(cuda.current_stream())
