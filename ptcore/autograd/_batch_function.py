@@ -102,16 +102,21 @@ class _OfStacks:
         inner.needs_input_grad = ctx.needs_input_grad
         flat, spec = tree_flatten(output)
         with batcher:
-            outputs = [batcher.sample(x) if isinstance(x, Tensor) else x for x in flat]
-            self.cls.setup_context(inner, tuple(self.samples(batcher, inputs)), tree_unflatten(outputs, spec))
+            arguments = self.samples(batcher, inputs)
+            # An argument that forward wrote to and returned is one object, as mark_dirty expects.
+            of_argument = {id(x): y for x, y in zip(inputs, arguments) if isinstance(x, Tensor)}
+            outputs = [of_argument.get(id(x), batcher.sample(x)) if isinstance(x, Tensor) else x for x in flat]
+            self.cls.setup_context(inner, tuple(arguments), tree_unflatten(outputs, spec))
         kept, are_stacks = _values(batcher, inner._saved)
         ahead, ahead_are_stacks = _values(batcher, getattr(inner, "_saved_for_forward", ()))
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*ahead)
         without = {id(x) for x in inner._non_differentiable}
         ctx.mark_non_differentiable(*[x for x, y in zip(flat, outputs) if id(y) in without])
+        written = {id(x) for x in inner._dirty}
+        ctx.mark_dirty(*[x for x, y in zip(inputs, arguments) if id(y) in written])
         ctx.set_materialize_grads(inner._materialize)
-        inner._non_differentiable = ()
+        inner._non_differentiable = inner._dirty = ()
         shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in inputs]
         ctx._samples = batcher, inner, are_stacks, ahead_are_stacks, shapes
 

@@ -175,3 +175,37 @@ def test_what_is_missing():
     with pytest.raises(RuntimeError, match="has both generate_vmap_rule=True and an overridden vmap"):
         vmap(type("Both", (Own,), {"generate_vmap_rule": True}).apply)(X)
     same(vjp(Bare.apply, X)[1](X)[0], 2 * X)
+
+
+def test_an_argument_that_is_written_to_inside_vmap():
+    """What was computed with it before and after the write has the right gradient and tangent."""
+    class Doubled(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.mul_(2)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_dirty(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t.mul_(2)
+
+    def f(x):
+        y = x * 1
+        before = y + 0
+        return (before.square() + y * Doubled.apply(y)).sum()       # x ** 2 + (2 * x) ** 2
+
+    x = X.clone().requires_grad_()
+    out = vmap(f)(x)
+    same(out.detach(), 5 * (X * X).sum(1))
+    out.sum().backward()
+    same(x.grad, 10 * X)
+    same(jvp(vmap(f), (X,), (pt.ones_like(X),))[1], 10 * X.sum(1))

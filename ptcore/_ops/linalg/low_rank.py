@@ -12,6 +12,7 @@ from ptcore._ops.functions import (
     matmul,
     stack,
 )
+from ptcore._ops.linalg.bodies import differentiated
 from ptcore._random import draws_as_pytorch
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
@@ -42,7 +43,7 @@ def lobpcg(A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparam
     if m < 3 * n:
         raise ValueError(f"{op}: A must have at least {3 * n} rows for {n} vectors, got {m}")
     largest = largest is None or bool(largest)
-    if A.requires_grad or (B is not None and B.requires_grad):
+    if differentiated(A) or (B is not None and differentiated(B)):
         return _decomposed(A, B, k, largest)
     niter = 1000 if niter is None else checked.integer(op, "niter", niter)
     tol = {4: 1.2e-7, 8: 2.3e-16}[A.dtype.itemsize] ** 0.5 if tol is None else checked.real(op, "tol", tol)

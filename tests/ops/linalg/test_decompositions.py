@@ -294,3 +294,24 @@ def test_tensors_as_maps():
                        (lambda: ptcore.vander(ptcore.ones(2, 2)), "x must be a vector")):
         with pytest.raises(RuntimeError, match=text):
             call()
+
+
+def test_extreme_eigenvalues_in_every_transformation():
+    """lobpcg iterates only where no derivative is asked for: the iteration's own has no limit."""
+    a, t = (hermitian((9, 9), "float64", seed) for seed in range(2))
+    values, vectors = np.linalg.eigh(a)
+    x, moved = ptcore.from_numpy(a), ptcore.from_numpy(t)
+
+    def largest(x):
+        return ptcore.lobpcg(x, 2)[0]
+
+    slopes = [v @ t @ v for v in (vectors[:, -1], vectors[:, -2])]
+    got, tangent = ptcore.func.jvp(largest, (x,), (moved,))
+    np.testing.assert_allclose(got, values[[-1, -2]], rtol=1e-7)
+    np.testing.assert_allclose(tangent, slopes, rtol=1e-6)
+    np.testing.assert_allclose(ptcore.func.vmap(largest)(ptcore.stack([x, 2 * x])),
+                               np.stack([values[[-1, -2]], 2 * values[[-1, -2]]]), rtol=1e-7)
+    gradient = ptcore.func.grad(lambda x: largest(x).sum())(x)
+    np.testing.assert_allclose(gradient, vectors[:, -2:] @ vectors[:, -2:].T, atol=1e-7)
+    with ptcore.no_grad():
+        np.testing.assert_allclose(largest(x.clone().requires_grad_()), values[[-1, -2]], rtol=1e-7)
