@@ -147,10 +147,10 @@ def parts(seed):
                       {"PYTHONPATH": str(ROOT / "tests" / "outside")})
     # what CI runs only where it has changed: the builds of two other forms, with the page about adding an op
     found["builds"] = ([*pytest, "tests/test_add_an_op.py"], {"PTCORE_TEST_BUILDS": "1"})
-    # wheels of the other Pythons, each with the whole suite
+    # wheels of the other Pythons, with the core tests and what knows the interpreter, and with the whole suite
     for version in PYTHONS:
-        found[f"python/{version}"] = ([sys.executable, "tools/ship.py", f"python-{version}", "--jobs",
-                                       str(os.cpu_count())], {})
+        command = [sys.executable, "tools/ship.py", f"python-{version}", "--jobs", str(os.cpu_count())]
+        found[f"python/{version}"], found[f"whole/{version}"] = (command, {}), ([*command, "--whole"], {})
     # how strong the tests are: changed lines that a test has to notice
     found["mutate"] = ([sys.executable, "-P", "tools/mutate.py", "--number", str(MUTATIONS), "--seed", str(seed),
                         "--jobs", str(os.cpu_count()), "--minutes", str(LIMIT // 60 - 30), "--least", str(KILLED),
