@@ -13,7 +13,7 @@ import types
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict
 from pickle import UnpicklingError
-from typing import Protocol
+from typing import Generic, Protocol
 
 import ptcore
 from ptcore import nn
@@ -96,6 +96,8 @@ def imported(module, name):
 
 def _is_of_python(cls):
     """Whether a class statement made it, so that C has no part in the memory of its objects."""
+    if cls is Generic:          # C makes it from Python 3.12 on; it adds nothing to an object
+        return True
     if not type.__dict__["__flags__"].__get__(cls) & _HEAP:
         return False
     pointers = 0

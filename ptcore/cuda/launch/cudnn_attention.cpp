@@ -272,7 +272,7 @@ bool repeats_itself(const Descriptor &config) {
     return count <= MOST;
 }
 
-// Makes a plan for the device of `handle`, or for the device that the descriptor `device` describes.
+// Makes a plan for the device of `handle`, or for the one that the descriptor `device` describes.
 void make(Plan *p, const DnnAttention &k, void *handle, const Descriptor *device) {
     enum { CHOICES = 16 };
     const Descriptor &graph = graph_of(*p, k, handle);
@@ -307,7 +307,7 @@ void make(Plan *p, const DnnAttention &k, void *handle, const Descriptor *device
 }
 
 // Drops the plan whose last call is the oldest, except plans that a call or a graph has. Its kernel
-// may still be running, so the device is waited for; a capture forbids that, and nothing is dropped.
+// may still be running, so the device is waited for. A capture forbids that: nothing is dropped.
 void drop_oldest() {
     for (const Device &d : driver.devices)
         if (d.capture_pool) return;

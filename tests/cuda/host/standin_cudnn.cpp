@@ -100,7 +100,8 @@ int queue(void *handle, const void *alpha, const void *beta, int algorithm, void
     if (!h || !h->set || !alpha || !beta || !fits(q.x, q.w, q.y, *c) ||
         (!fast && algorithm != q.which + 4))
         return BAD_PARAM;
-    if (!room || nbytes != (fast ? largest : WORKSPACE) || c->math != (q.x.type == HALF || q.x.type == BFLOAT16))
+    if (!room || nbytes != (fast ? largest : WORKSPACE) ||
+        c->math != (q.x.type == HALF || q.x.type == BFLOAT16))
         return BAD_PARAM;
     q.c = *c, q.room = room;
     q.alpha = q.x.type == DOUBLE ? *(const double *)alpha : *(const float *)alpha;
