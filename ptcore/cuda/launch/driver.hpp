@@ -63,7 +63,7 @@ int take_fault(int device, char *error, bool own = false);
 // Whether the work that a call enqueues becomes part of a graph.
 bool captures(const pt_call *c);
 
-// While one lives, the thread may make calls that a capture of any thread would forbid, because they
+// While one lives, the thread may make calls that a capture of any thread would forbid because they
 // allocate memory. They must not wait for the device.
 class Relaxed {
 public:
