@@ -239,9 +239,10 @@ inline int cross_entropy_as(pt_call *call, const samples &s, double smoothing) {
                     sum[0] = E(row_exp_sum<false>(p, static_cast<E *>(nullptr), s.classes, top[0]));
                 } else {
                     columns_max(top, p, stride, s.classes, w);
-                    for (int64_t j = 0; j < w; ++j) sum[j] = 0;
-                    for (int64_t c = 0; c < s.classes; ++c) PT_IVDEP
-                    for (int64_t j = 0; j < w; ++j) sum[j] += pt::exp(p[c * stride + j] - top[j]);
+                    double total[SAMPLE_BLOCK] = {};
+                    sum_columns(total, p, stride, s.classes, w,
+                                [&](E v, int64_t j) { return pt::exp(v - top[j]); });
+                    for (int64_t j = 0; j < w; ++j) sum[j] = E(total[j]);
                 }
                 for (int64_t j = 0; j < w; ++j) {
                     const int64_t i = u / walk.blocks * walk.width + b + j,
