@@ -1,7 +1,7 @@
 /* Row and column pieces of softmax, log_softmax and cross_entropy over float or double tiles.
  *
  * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector. Sums
- * are those of sum_lanes: four by four in the type of the row, and in float64 beyond.
+ * are those of sum_lanes, of exponentials four by four in the type of the row, in float64 beyond.
  */
 #ifndef PTCORE_KERNELS_ROWS_HPP
 #define PTCORE_KERNELS_ROWS_HPP

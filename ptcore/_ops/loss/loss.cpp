@@ -13,6 +13,7 @@
 #include "rows.hpp"
 
 #include <atomic>
+#include <limits>
 
 namespace {
 
@@ -288,6 +289,17 @@ int cross_entropy_kernel(pt_call *call) {
     });
 }
 
+/* whether rounding has changed one of n log-sum-exps so much that exp(x - lse) loses digits */
+template <class E>
+inline bool rounded_away(const E *lse, int64_t n) {
+    bool away = false;
+    for (int64_t j = 0; j < n; ++j) {
+        const double size = std::fabs(double(lse[j]));
+        away = away || (size > 1e-6 / std::numeric_limits<E>::epsilon() && size < HUGE_VAL);
+    }
+    return away;
+}
+
 /* gx = scale ((1 - e) w_t (p_c - [c = t]) + e/C (p_c W - w_c)), p = exp(x - lse), W = sum of w
  *
  * One function: the passes over a block share its arrays on the stack. */
@@ -346,7 +358,19 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                                     : E(scales[j] *
                                         ((1 - smoothing) * s.weight_of(hit[j]) + even * weights));
                 }
-                if (w == 1) {
+                if (rounded_away(shift, w)) {       /* terms are divided by their sum */
+                    double sum[SAMPLE_BLOCK] = {};
+                    const int64_t from = w == 1 ? 1 : stride, to = w == 1 ? 1 : step;
+                    for (int64_t c = 0; c < s.classes; ++c)
+                        for (int64_t j = 0; j < w; ++j) {
+                            const E e = pt::exp(p[c * from + j] - shift[j]);
+                            q[c * to + j] = e;
+                            sum[j] += double(e);
+                        }
+                    for (int64_t j = 0; j < w; ++j) factor[j] = E(double(factor[j]) / sum[j]);
+                    for (int64_t c = 0; c < s.classes; ++c)
+                        for (int64_t j = 0; j < w; ++j) q[c * to + j] *= factor[j];
+                } else if (w == 1) {
                     const E lse0 = shift[0], f = factor[0];
                     for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
                 } else
