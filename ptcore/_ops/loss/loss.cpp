@@ -295,7 +295,7 @@ inline bool rounded_away(const E *lse, int64_t n) {
     bool away = false;
     for (int64_t j = 0; j < n; ++j) {
         const double size = std::fabs(double(lse[j]));
-        away = away || (size > 1e-6 / std::numeric_limits<E>::epsilon() && size < HUGE_VAL);
+        away = away || (size > 4e-6 / std::numeric_limits<E>::epsilon() && size < HUGE_VAL);
     }
     return away;
 }
@@ -360,16 +360,16 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                 }
                 if (rounded_away(shift, w)) {       /* terms are divided by their sum */
                     double sum[SAMPLE_BLOCK] = {};
-                    const int64_t from = w == 1 ? 1 : stride, to = w == 1 ? 1 : step;
-                    for (int64_t c = 0; c < s.classes; ++c)
-                        for (int64_t j = 0; j < w; ++j) {
-                            const E e = pt::exp(p[c * from + j] - shift[j]);
-                            q[c * to + j] = e;
-                            sum[j] += double(e);
-                        }
+                    const int64_t apart = w == 1 ? 1 : step;
+                    if (w == 1) sum[0] = row_exp_sum<true>(p, q, s.classes, shift[0]);
+                    for (int64_t c = 0; w > 1 && c < s.classes; ++c) PT_IVDEP
+                    for (int64_t j = 0; j < w; ++j) {
+                        q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]);
+                        sum[j] += double(q[c * step + j]);
+                    }
                     for (int64_t j = 0; j < w; ++j) factor[j] = E(double(factor[j]) / sum[j]);
                     for (int64_t c = 0; c < s.classes; ++c)
-                        for (int64_t j = 0; j < w; ++j) q[c * to + j] *= factor[j];
+                        for (int64_t j = 0; j < w; ++j) q[c * apart + j] *= factor[j];
                 } else if (w == 1) {
                     const E lse0 = shift[0], f = factor[0];
                     for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
