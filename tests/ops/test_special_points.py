@@ -51,8 +51,8 @@ def exact_power(n):
     return lambda x: mpf(x)**n
 
 
-# name: (function, formula for mpmath, points, {point: (first, second) at a kink}, the largest error in the first and
-# the second derivative: relative, and absolute where a formula cancels)
+# name: (function, formula for mpmath, points, {point: (first, second) at a kink}, the largest error of the first
+# derivative: relative, and absolute where a formula cancels); the second may have four times the relative error
 ROWS = {
     "exp": (ptcore.exp, mp.exp, FAR),
     "exp2": (ptcore.exp2, lambda x: mpf(2)**x, FAR),
@@ -69,7 +69,7 @@ ROWS = {
     "atan": (ptcore.atan, mp.atan, FAR),
     "sinh": (ptcore.sinh, mp.sinh, FAR),
     "cosh": (ptcore.cosh, mp.cosh, FAR),
-    "asinh": (ptcore.asinh, mp.asinh, FAR),
+    "asinh": (ptcore.asinh, mp.asinh, (*FAR, 1e10, -1e80)),
     "acosh": (ptcore.acosh, mp.acosh, (1 + EPS, 1.5, 3.0, 1e10)),
     "atanh": (ptcore.atanh, mp.atanh, UNIT),
     "tanh": (ptcore.tanh, mp.tanh, FAR),
@@ -109,10 +109,10 @@ ROWS = {
     "softplus": (lambda x: F.softplus(x, threshold=1e3), softplus, FAR),
     "silu": (F.silu, lambda x: x * sigmoid(x), FAR, {}, 1e-13),
     "mish": (F.mish, lambda x: x * mp.tanh(softplus(x)), FAR, {}, 1e-12, 1e-16),
-    "elu": (F.elu, lambda x: x if x > 0 else mp.expm1(x), FAR, at_zero(1, 1)),
+    "elu": (F.elu, lambda x: x if x > 0 else mp.expm1(x), FAR, at_zero(1)),
     "selu": (F.selu, lambda x: 1.0507009873554805 * x if x > 0 else 1.7580993408473766 * mp.expm1(x), FAR,
-             at_zero(1.7580993408473766, 1.7580993408473766)),
-    "celu": (F.celu, lambda x: x if x > 0 else mp.expm1(x), FAR, at_zero(1, 1)),
+             at_zero(1.7580993408473766)),
+    "celu": (F.celu, lambda x: x if x > 0 else mp.expm1(x), FAR, at_zero(1)),
     "relu6": (F.relu6, lambda x: min(max(x, mpf(0)), mpf(6)), ALL, {0.0: (0, 0), 6.0: (0, 0)}),
     "hardtanh_of": (F.hardtanh, lambda x: min(max(x, mpf(-1)), mpf(1)), ALL, {1.0: (0, 0), -1.0: (0, 0)}),
     "hardsigmoid": (F.hardsigmoid, lambda x: min(max(x / 6 + mpf(1) / 2, mpf(0)), mpf(1)), ALL,
@@ -183,10 +183,10 @@ def close(got, want, relative, absolute):
 
 
 def derivatives(formula, value):
-    """The first and the second derivative by mpmath: differences over 1e-30 of the number, with the digits that takes."""
+    """The first and the second derivative by mpmath: differences over 1e-90 of the number, with the digits that takes."""
     size = abs(value) or 1.0
     with mp.workdps(400 + int(2 * abs(math.log10(size)))):
-        x, h = mpf(value), mpf(10)**-30 * mpf(size)
+        x, h = mpf(value), mpf(10)**-90 * mpf(size)
         below, at, above = (formula(v) for v in (x - h, x, x + h))
         return number((above - below) / (2 * h)), number((above - 2 * at + below) / (h * h))
 
@@ -201,7 +201,7 @@ def test_special_points(name):
                 want = kinks.get(value) if value in kinks else derivatives(formula, value)
                 for k, found in enumerate(orders(function, value)):
                     for mode, got in found.items():
-                        assert close(got.item(), want[k], relative * (1, 4)[k], max(absolute, 1e-307)), (
+                        assert close(got.item(), want[k], relative * (1, 4)[k], max(absolute, 1e-170)), (
                             mode, got.item(), want[k])
 
 

@@ -41,11 +41,16 @@ _function("cos", "-sin(x)", -6, 6, "Cosine.", ("0., 1.", "1.0000, 0.5403"))
 
 _function("tan", "1 + out * out", -1.4, 1.4, "Tangent.", ("0., 1.", "0.0000, 1.5574"), autocast=(None, "high"))
 
-_function("asin", "rsqrt((1 - x) * (1 + x))", -0.95, 0.95, "Inverse sine.", ("0., 1.", "0.0000, 1.5708"),
-          reference="arcsin(x)", alias=("arcsin",), autocast=(None, "high"))
+# near 1 the factors keep digits, near 0 their derivatives would lose them
+_ONE_LESS_SQUARE = "where(abs(x) < 0.5, 1 - x * x, (1 - x) * (1 + x))"
 
-_function("acos", "-rsqrt((1 - x) * (1 + x))", -0.95, 0.95, "Inverse cosine.", ("1., 0.", "0.0000, 1.5708"),
-          reference="arccos(x)", alias=("arccos",), autocast=(None, "high"))
+_function("asin", "rsqrt(1 - x * x)", -0.95, 0.95, "Inverse sine.", ("0., 1.", "0.0000, 1.5708"),
+          reference="arcsin(x)", alias=("arcsin",), autocast=(None, "high"),
+          exact=f"rsqrt({_ONE_LESS_SQUARE})")
+
+_function("acos", "-rsqrt(1 - x * x)", -0.95, 0.95, "Inverse cosine.", ("1., 0.", "0.0000, 1.5708"),
+          reference="arccos(x)", alias=("arccos",), autocast=(None, "high"),
+          exact=f"-rsqrt({_ONE_LESS_SQUARE})")
 
 _function("atan", "1 / (1 + x * x)", -6, 6, "Inverse tangent.", ("0., 1.", "0.0000, 0.7854"),
           reference="arctan(x)", alias=("arctan",))
@@ -55,13 +60,14 @@ _function("sinh", "cosh(x)", -4, 4, "Hyperbolic sine.", ("0., 1.", "0.0000, 1.17
 _function("cosh", "sinh(x)", -4, 4, "Hyperbolic cosine.", ("0., 1.", "1.0000, 1.5431"), autocast=(None, "high"))
 
 _function("asinh", "rsqrt(x * x + 1)", -4, 4, "Inverse hyperbolic sine.", ("0., 1.", "0.0000, 0.8814"),
-          reference="arcsinh(x)", alias=("arcsinh",))
+          reference="arcsinh(x)", alias=("arcsinh",), exact="1 / hypot(x, 1.0)")
 
 _function("acosh", "rsqrt(x - 1) * rsqrt(x + 1)", 1.1, 6, "Inverse hyperbolic cosine.", ("1., 2.", "0.0000, 1.3170"),
           reference="arccosh(x)", alias=("arccosh",))
 
-_function("atanh", "1 / ((1 - x) * (1 + x))", -0.9, 0.9, "Inverse hyperbolic tangent.", ("0., 0.5", "0.0000, 0.5493"),
-          reference="arctanh(x)", alias=("arctanh",))
+_function("atanh", "1 / (1 - x * x)", -0.9, 0.9, "Inverse hyperbolic tangent.", ("0., 0.5", "0.0000, 0.5493"),
+          reference="arctanh(x)", alias=("arctanh",),
+          exact=f"1 / ({_ONE_LESS_SQUARE})")
 
 _function("tanh", "1 - out * out", -4, 4, "Hyperbolic tangent.", ("0., 1.", "0.0000, 0.7616"),
           exact="4 * sigmoid_slope(2 * x)")

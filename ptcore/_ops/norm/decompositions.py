@@ -1,4 +1,5 @@
 """Norms and distances as functions of smaller ops; see decompositions.py."""
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows
@@ -13,7 +14,7 @@ def norm_slope(g, input, out, ord, dim):
     if ord == 1:
         return g * sgn(input)
     if ord == 2:
-        return input * masked_fill(g / out, out == 0, 0)
+        return run("hypot__d0", (g, input, out))        # g * (input / out), whose g / out may leave the dtype's range
     if ord in (float("inf"), float("-inf")):
         return sgn(input) * shared_equally(g, abs(input) == out, dim)
     none = out == 0
