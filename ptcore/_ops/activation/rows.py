@@ -66,7 +66,7 @@ tensor([0.6931])
 
 elementwise(
     "silu(input)", types=FLOATING, formula="x * sigmoid(x)",
-    partial=["sigmoid(x) + x * sigmoid_slope(x)"], cost=8,
+    partial=["sigmoid(x) * (1 + x * (1 - sigmoid(x)))"], exact="sigmoid(x) + x * sigmoid_slope(x)", cost=8,
     public=["nn.functional.silu"], method=False, inplace=False, inplace_argument=True, sample=uniform(-6, 6),
     reference="x / (1 + exp(-x))",
     doc="""Sigmoid linear unit, ``x * sigmoid(x)``.
