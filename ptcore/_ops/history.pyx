@@ -425,8 +425,8 @@ def has_values(x):
 
 
 cdef list values_behind(object x):
-    """The plain tensors of which x is one, or for which it stands: several for a stand-in of samples. None if the values
-    are not known."""
+    """The plain tensors of which x is one, or for which it stands: several for a stand-in of samples. None if their
+    values are not known."""
     cdef Payload payload
     cdef list inner
     if has_values(x):

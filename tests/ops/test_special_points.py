@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 import pytest
+from _special_oracle import number
+from _walk import every_case
 from mpmath import mp, mpf
 
 import ptcore
-from _special_oracle import number
-from _walk import every_case
 from ptcore._ops import functions as ops
 from ptcore.nn import functional as F
 

@@ -118,7 +118,8 @@ def _activation(signature, formula, partial, reference, text, example, *, types=
 
 
 _activation("elu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x)",
-            "1.0 if x > 0 else alpha * exp(where(x >= 0, 0.0, x))", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
+            "1.0 if x > 0 else alpha * exp(where(x >= 0, 0.0, x))",
+            "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
             "``x`` above zero, ``alpha * (exp(x) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True)
 

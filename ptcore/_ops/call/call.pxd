@@ -112,8 +112,8 @@ cdef inline int saved_code(Call *c, int k) noexcept:
 
 cdef inline bint is_kept(object x) noexcept:
     """Whether a node saves an operand beside the output from which its rule can do without it. The output has no digits
-    left where tanh is near 1; the operand has, but may cost memory that PyTorch does not take, unless it is a leaf, which
-    lives anyway, or small."""
+    left where tanh is near 1; the operand has, but may cost memory that PyTorch does not take, unless it is a leaf,
+    which lives anyway, or small."""
     cdef Tensor t
     if not isinstance(x, Tensor):
         return False

@@ -1,21 +1,23 @@
 """Positions, offsets and probabilities that do not fit are refused in every mode that sees their values: at once, by
 compiled and traced programs at their run, and for a sample of a batch."""
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from _walk import every_case
 
 import ptcore
-from _walk import every_case
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
 
 W, X, S = ptcore.arange(12.0).reshape(6, 2), ptcore.zeros(3, 2), ptcore.ones(2, 2)
-I = ptcore.tensor([1, 2, 3, 4])
+ROWS = ptcore.tensor([1, 2, 3, 4])
 
 # name: (function of one tensor, what fits, what does not)
 CASES = {
     **{f"embedding_bag {mode} {word}": (lambda o, mode=mode, last=last: F.embedding_bag(
-        I, W, o, mode=mode, include_last_offset=last), [0, 1, 3], wrong)
+        ROWS, W, o, mode=mode, include_last_offset=last), [0, 1, 3], wrong)
        for mode in ("sum", "mean", "max")
        for word, wrong, last in (("falls", [0, 3, 1], False), ("negative", [0, -3, 1], False),
                                  ("beyond", [0, 3, 5], False), ("end falls", [0, 3, 1], True),
@@ -74,11 +76,11 @@ def test_more_that_does_not_fit():
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_what_is_behind_the_last_offset_is_in_no_bag(mode):
     def bags(offsets, weights=None):
-        return F.embedding_bag(I, W, offsets, mode=mode, include_last_offset=True, per_sample_weights=weights)
+        return F.embedding_bag(ROWS, W, offsets, mode=mode, include_last_offset=True, per_sample_weights=weights)
     reduce = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
     rows = W.numpy()[[1, 2, 3, 4]]
     for offsets in ([0, 2], [0, 1, 3], [0, 4], [0, 1, 4]):
-        want = [reduce(rows[a:b], 0) for a, b in zip(offsets, offsets[1:])]
+        want = [reduce(rows[a:b], 0) for a, b in pairwise(offsets)]
         np.testing.assert_allclose(bags(ptcore.tensor(offsets)).numpy(), want)
     both = ptcore.func.vmap(bags)(ptcore.tensor([[0, 1, 3], [0, 2, 4]]))
     np.testing.assert_allclose(both[0].numpy(), [reduce(rows[0:1], 0), reduce(rows[1:3], 0)])

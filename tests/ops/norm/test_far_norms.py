@@ -2,9 +2,9 @@
 the same in float64 by NumPy, or of numbers near 1 where float64 itself ends: all are homogeneous."""
 import numpy as np
 import pytest
+from _walk import every_case
 
 import ptcore
-from _walk import every_case
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core

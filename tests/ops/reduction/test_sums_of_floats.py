@@ -2,9 +2,9 @@
 and over which dims. Equal numbers are the hardest: all roundings go the same way. The oracle is NumPy in float64."""
 import numpy as np
 import pytest
+from _walk import every_case
 
 import ptcore
-from _walk import every_case
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
