@@ -131,7 +131,7 @@ inline double sum_of(const T *x, int64_t n) {
     return result;
 }
 
-/* sum[j] += the sum of map(x[j], j) over `rows` rows that are `stride` apart: four at a time in T */
+/* sum[j] += the sum of map(x[j], j) over rows that are `stride` apart, four at a time in T */
 template <class T, class Map>
 inline void sum_columns(double *PT_RESTRICT sum, const T *PT_RESTRICT x, int64_t stride,
                         int64_t rows, int64_t width, Map &&map) {

@@ -1,8 +1,8 @@
 /* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any,
  * all.
  *
- * Precision: float32 data is added eight by eight in float32 and in float64 beyond (sum_lanes); half
- * types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
+ * Precision: float32 data is added eight by eight in float32, and in float64 beyond (sum_lanes);
+ * half types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
  */
 #include "lanes.hpp"
 #include "reduce.hpp"
