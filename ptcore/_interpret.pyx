@@ -25,6 +25,8 @@ cdef class Payload:
         The value. It may be a stand-in of an interpreter further out.
     known : bool
         Whether a derivative rule may look at the values of ``tensor``: the call has these values and no others.
+    stacked : bool
+        Whether ``tensor`` holds a value for each sample, along its first dim.
     sizes : tuple of int and SymInt, or callable, optional
         The sizes of the stand-in, if they are symbols; a callable gets the stand-in. None: the sizes at its creation.
     strides : tuple of int and SymInt, optional
@@ -37,6 +39,7 @@ cdef class Payload:
     """
     tensor = None
     known = False
+    stacked = False
     sizes = None
     strides = None
     offset = None

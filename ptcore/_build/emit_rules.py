@@ -37,8 +37,13 @@ def text_rule(op):
     complex_too = any(t.startswith("complex") for t in op.row.types)
     used += [n for n in expr.TENSOR_NAMES if op.again and n in op.slots and n not in used]
     names = [n for n in used if n in op.slots or n in [a.name for a in op.params]]
-    body = loads(op, names, True)
-    if op.again:
+    kept = op.row.exact and op.again
+    body = loads(op, [n for n in names if n != "x" or not kept], True)
+    if kept:            # half types have no output: an operand that was written to since is an error there
+        slot = op.slots["x"][0]
+        body += (f"    x = saved_unless_written(node, {slot})\n"
+                 f"    if x is None and out is None:\n        x = node.saved({slot})\n")
+    if op.again and not kept:
         left = iter(expr.TENSOR_NAMES)
         given = [next(left) if a.is_tensor else f"node.params[{op.params.index(a)}]" for a in op.args]
         body += (f"    if out is None and needs & {op.saved[op.slots['out'][0]][1]}:\n"
@@ -68,7 +73,18 @@ def text_rule(op):
                 loop = f"elementwise_of({fused.id}, ({args},))"
                 if op.again:
                     loop = f"once(node, {i}, {loop}, g)"
-                body += (f"        if fusible(g):\n"
+                first = "if"
+                if op.row.exact:
+                    first = "elif"
+                    text = expr.to_python(expr.times("wide", op.row.exact), op.name, numbers, "wide")
+                    body += (f"        if {'x is not None' if kept else 'is_real(x)'}:\n"
+                             f"            if fusible(g):\n"
+                             f"                r{i} = elementwise_of({op.derived.get('x', fused).id}, (summed(node, {i}, g), x))\n"
+                             f"            else:\n"
+                             f"                wide = widened(g)\n"
+                             f"                x = widened(lift(x, wide))\n"
+                             f"                r{i} = once(node, {i}, {text}, g)\n")
+                body += (f"        {first} fusible(g):\n"
                          f"            r{i} = {loop}\n"
                          f"        else:\n"
                          f"            wide = widened(g)\n")
@@ -107,15 +123,16 @@ def derivatives(family, ops, by_name):
             "from ptcore._ops.call.elementwise cimport elementwise_of",
             "from ptcore._ops.table.ids import set_vjp",
             "from ptcore._ops.halves cimport widened",
-            "from ptcore.autograd.helpers cimport conj_of, fusible, lift, once, summed"]
+            "from ptcore.autograd.helpers cimport conj_of, fusible, is_real, lift, once, summed"]
     modules, needed = set(), set()
     for op in ops:
         if op.rule[0] == "function":
             modules.add(op.rule[1])
         else:
-            needed |= {name for t in op.rule[1] if t for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
+            needed |= {name for t in (*op.rule[1], op.row.exact) if t
+                       for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
     text += [f"from ptcore.autograd.rules import {module} as _{module}" for module in sorted(modules)]
-    if any(op.rule[0] == "function" and op.rule[2].remade for op in ops):
+    if any(op.rule[2].remade if op.rule[0] == "function" else op.row.exact and op.again for op in ops):
         text.append("from ptcore._ops.history import saved_unless_written")
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 MAX_SAVED = 9       # PT_MAX_SAVED of _opinfo.h
 BY_TYPE = 32        # of a saved input: in half types only; of an output: in other types only (saved_code in call.pxd)
+KEPT = 16           # of a saved input: also in other types, where it costs no memory (is_kept in call.pxd)
 HALVES = {"float16", "bfloat16"}
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
@@ -129,6 +130,9 @@ def infer_saved(ops, rules):
             op.again = (row.kind == "elementwise" and bool(row.partial) and not HALVES.isdisjoint(row.types)
                         and any(t is not None and expr.computes_with(t, "out") for t in texts))
             _assign(op, needs, meta_needs)
+            if row.exact and op.again:
+                slot = op.slots["x"][0]
+                op.saved[slot] = op.saved[slot][0] | KEPT, op.saved[slot][1]
         elif op.name in rules:
             module, node = rules[op.name]
             op.rule = ("function", module, node)

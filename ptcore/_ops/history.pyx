@@ -9,6 +9,7 @@ from ptcore._state cimport saved_hooks
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
+from ptcore._interpret cimport Payload
 from ptcore._interpret import innermost
 
 cdef int link(Node n, int i, Tensor t) except -1:
@@ -423,8 +424,27 @@ def has_values(x):
     return t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED
 
 
+cdef list values_behind(object x):
+    """The plain tensors of which x is one, or for which it stands: several for a stand-in of samples. None if their
+    values are not known."""
+    cdef Payload payload
+    cdef list inner
+    if has_values(x):
+        return [x]
+    if not (<Tensor>x).flags & PT_INTERPOSED:
+        return None
+    payload = (<TensorExtras>(<Tensor>x).extras).payload
+    if not (payload.known or payload.stacked) or payload.tensor is None:
+        return None
+    inner = values_behind(payload.tensor)
+    if inner is None or not payload.stacked:
+        return inner
+    return [sample for stack in inner for sample in stack.unbind(0)]
+
+
 class ValueCheck:
-    """A function that raises an error where the values of its first argument, a tensor, are not allowed.
+    """A function that raises an error where the values of its first argument, a tensor, are not allowed. It sees the
+    samples of a batch one by one.
 
     Where that tensor has no values, an interpreter that writes programs down may keep the call for their runs. Made as
     a decorator.
@@ -437,8 +457,10 @@ class ValueCheck:
         self.__module__ = function.__module__
 
     def __call__(self, x, *args):
-        if has_values(x):
-            self.function(x, *args)
+        values = values_behind(x)
+        if values is not None:
+            for value in values:
+                self.function(value, *args)
             return
         top = innermost()
         if top is not None:

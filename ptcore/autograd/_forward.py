@@ -165,7 +165,8 @@ def _texts(row, args, tangents, out):
 
 
 def _partial(row, args, tangents, out):
-    texts = _times_tangent(tuple(row.partial))
+    exact = row.exact and isinstance(out, Tensor) and not out.dtype.is_complex
+    texts = _times_tangent((row.exact,) if exact else tuple(row.partial))
     # Constants in a text are tensors of the default dtype: they must not narrow a 0-d tangent.
     return _sum_of_texts(row, texts, args, [_fitted(t, out) for t in tangents], out)
 

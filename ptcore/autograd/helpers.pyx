@@ -37,6 +37,10 @@ cpdef object conj_of(object d):
     return d.conjugate() if isinstance(d, complex) else d.conj() if isinstance(d, Tensor) else d
 
 
+cdef bint is_real(object x):
+    return isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] == 2
+
+
 cdef bint fusible(object g):
     """Whether the fused gradient may run: g is real and the backward is not differentiated. An interpreter is offered
     the fused op like any other."""
@@ -361,8 +365,9 @@ def angle_backward(g, x):
     """Backward of the angle of a complex x, which turns by ``1j * x / abs(x)**2``; zero for real x."""
     if CATEGORY[(<Tensor>x).dt] < 3:
         return zeros_for(g, x.shape)
-    square = (x * conj_of(x)).real
-    return g * (x * 1j / masked_fill(square, square == 0, float("inf")))
+    size = abs(x)                       # divided by twice: its square may leave the dtype's range
+    size = masked_fill(size, size == 0, float("inf"))
+    return g * (x / size * 1j / size)
 
 
 def not_implemented(op, argument):
@@ -384,8 +389,9 @@ def no_gamma_derivative(g):
 def angle_forward(t, x):
     if CATEGORY[(<Tensor>x).dt] < 3:
         return t * 0
-    square = (x * conj_of(x)).real
-    return (conj_of(x) * t).imag / masked_fill(square, square == 0, float("inf"))
+    size = abs(x)
+    size = masked_fill(size, size == 0, float("inf"))
+    return (conj_of(x / size) * t).imag / size
 
 
 def pointwise(t, factor):

@@ -56,6 +56,7 @@ class _RealSizes(Sizes):
 class _Tracer(ProxyTracer):
     """Computes the values of the call, keeps sizes as symbols, and names tensors as the module does."""
     also = "jit traces"
+    keeps_checks = True
 
     def __init__(self, root, names):
         super().__init__(root, "real")

@@ -278,6 +278,7 @@ CASES = {
     "hash_tensor": reductions([False, 0]),
     "count_nonzero": [[F(3, 5), None], [F(3, 5), 0], [F(2, 3, 4), (0, 2)]],
     "var_dims": [*reductions([1.0]), *reductions([0.0, True])[:4], [F(3, 5), 1, 2.0]],
+    "std_dims": [*reductions([1.0]), *reductions([0.0, True])[:4], [F(3, 5), 1, 2.0]],
     "logsumexp_of": [[F(3, 5), 0], [F(3, 5), (0, 1)], [F(2, 3, 4), -1, True]],
     "logsumexp": [[F(3, 5), 0], [F(3, 5), (0, 1)], [F(2, 3, 4), -1, True]],
     "vector_norm": [[F(3, 5), p, dim, keep] for p in (2.0, 1.0, 0.0, 3.0, math.inf, -math.inf)

@@ -32,6 +32,21 @@ CASES = {
     "relu": (ptcore.relu, [[0.0, -0.0, INF, -1.0]], [[0, 0, 3, 0]]),
     # NaN is not <= 0, so its gradient passes: the NaN does not hide an unhealthy weight behind a 0
     "relu of nan": (ptcore.relu, [[NAN]], [[1]]),
+    # beyond a bound nothing passes, and NaN is not within; PyTorch's last elements of an array pass 1
+    "relu6": (F.relu6, [[NAN, INF, -INF, 0.0, 6.0, 1.0]], [[0, 0, 0, 0, 0, 6]]),
+    "hardtanh": (F.hardtanh, [[NAN, INF, -INF, -1.0, 1.0, 0.0]], [[0, 0, 0, 0, 0, 6]]),
+    "hardshrink": (F.hardshrink, [[NAN, INF, -INF, 0.5, -0.5, 0.0]], [[0, 2, 3, 0, 0, 0]]),
+    "softshrink": (F.softshrink, [[NAN, INF, -INF, 0.5, -0.5, 0.0]], [[0, 2, 3, 0, 0, 0]]),
+    "elu": (F.elu, [[NAN, INF, -INF, 0.0]], [[NAN, 2, 0, 4]]),
+    "celu": (F.celu, [[NAN, INF, -INF, 0.0]], [[NAN, 2, 0, 4]]),
+    "hardswish": (F.hardswish, [[NAN, INF, -INF, 0.0]], [[NAN, 2, 0, 2]]),
+    # the slope of a norm at 0 is 0, and a product with 0 has a derivative where it has a value
+    "hypot": (ptcore.hypot, [[0.0, 3.0, INF], [0.0, 0.0, 1.0]], [[0, 2, NAN], [0, 0, 0]]),
+    "xlogy": (ptcore.xlogy, [[0.0, 0.0, 2.0], [0.0, 2.0, 1.0]], [[0, 2 * math.log(2), 0], [0, 0, 6]]),
+    "tanh far out": (ptcore.tanh, [[INF, -INF, NAN, 400.0]], [[0, 0, NAN, 0]]),
+    "sigmoid far out": (ptcore.sigmoid, [[INF, -INF, NAN, 800.0]], [[0, 0, NAN, 0]]),
+    "expm1": (ptcore.expm1, [[INF, -INF, NAN, -800.0]], [[INF, 0, NAN, 0]]),
+    "sinc": (ptcore.sinc, [[0.0, -0.0, NAN, 1.0]], [[0, 0, NAN, -4]]),
     "huber": (lambda x, y: F.huber_loss(x, y, reduction="none", delta=2.0),
               [[0.0, 1.0, 2.0, -3.0, NAN, 0.0, INF, INF], [0.0, 0.0, 0.0, 0.0, 0.0, NAN, INF, 0.0]],
               [[0, 2, 6, -8, NAN, NAN, NAN, 16], [0, -2, -6, 8, NAN, NAN, NAN, -16]]),
@@ -132,7 +147,8 @@ def test_gradient(name, dtype):
 
 
 @pytest.mark.parametrize("n", [1, 3, 67])
-@pytest.mark.parametrize("name", ["abs", "relu", "relu of nan", "maximum", "minimum", "clamp", "pow 0", "0 ** y"])
+@pytest.mark.parametrize("name", ["abs", "relu", "relu of nan", "relu6", "hardshrink", "elu", "maximum", "minimum",
+                                  "clamp", "pow 0", "0 ** y"])
 def test_in_every_part_of_a_loop(name, n):
     """The fused backward loops: vector body, tail and strided input alike."""
     function, inputs, expected = CASES[name]
@@ -144,7 +160,8 @@ def test_in_every_part_of_a_loop(name, n):
         np.testing.assert_array_equal(leaf.grad.numpy(), np.tile(np.array(e, float), n))
 
 
-@pytest.mark.parametrize("name", ["abs", "relu", "pow 2", "maximum", "norm 2", "clamp", "std", "prod, one zero"])
+@pytest.mark.parametrize("name", ["abs", "relu", "pow 2", "maximum", "norm 2", "clamp", "std", "prod, one zero", "tanh far out",
+                                  "sigmoid far out", "expm1", "hypot", "xlogy", "sinc"])
 def test_recorded(name):
     """The same numbers from the differentiable form of the rule."""
     function, inputs, expected = CASES[name]

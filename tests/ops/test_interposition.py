@@ -116,7 +116,10 @@ def test_a_traced_or_batched_backward_keeps_its_fused_kernels(function, fused):
 
 # -- fused gradients are ops -------------------------------------------------------------------------
 
-FUSED = [pytest.param(row, i, fused, id=fused.name) for row in ELEMENTWISE for i, fused in schema.derived(row).items()]
+FUSED = [pytest.param(row, 0 if i == "x" else i, fused, id=fused.name)
+         for row in ELEMENTWISE for i, fused in schema.derived(row).items()]
+# those that small operands, which are kept, have no need of
+SPARE = {schema.derived(row)[0].name for row in ELEMENTWISE if "x" in schema.derived(row)}
 
 
 def operands(row, i, fused, dtype="float64", case=0):
@@ -157,7 +160,7 @@ def test_no_op_no_row():
 
 @walk(("row", "i", "fused", "dtype"), [
     pytest.param(*p.values, dtype, id=f"{p.id}-{dtype}") for p in FUSED for dtype in ("float32", "float64", "bfloat16")
-    if dtype in p.values[2].types])
+    if dtype in p.values[2].types and p.id not in SPARE])
 def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype):
     out, x, g, _ = operands(row, i, fused, dtype)
     eager, = pt.autograd.grad(out, x, g, retain_graph=True)

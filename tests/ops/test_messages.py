@@ -78,7 +78,7 @@ CALLS = {
     "prod_dims": ("prod", lambda: X.prod(5)),
     "max_dim": ("max", lambda: COMPLEX.max(0)),
     "min_dim": ("min", lambda: pt.min(COMPLEX, 0)),
-    "var_dims": ("var", lambda: pt.var(WHOLE)),
+    "var_dims": ("var", lambda: pt.var(WHOLE)), "std_dims": ("std", lambda: pt.std(WHOLE)),
     "vector_norm": ("norm", lambda: WHOLE.norm()),
     "split_by_sizes": ("split", lambda: X.split([1, 1])),
     "split_by_sizes_unsafely": ("unsafe_split_with_sizes", lambda: X.unsafe_split_with_sizes([1, 1])),

@@ -66,7 +66,7 @@ tensor([0.6931])
 
 elementwise(
     "silu(input)", types=FLOATING, formula="x * sigmoid(x)",
-    partial=["sigmoid(x) * (1 + x * (1 - sigmoid(x)))"], cost=8,
+    partial=["sigmoid(x) * (1 + x * (1 - sigmoid(x)))"], exact="sigmoid(x) + x * sigmoid_slope(x)", cost=8,
     public=["nn.functional.silu"], method=False, inplace=False, inplace_argument=True, sample=uniform(-6, 6),
     reference="x / (1 + exp(-x))",
     doc="""Sigmoid linear unit, ``x * sigmoid(x)``.
@@ -118,39 +118,40 @@ def _activation(signature, formula, partial, reference, text, example, *, types=
 
 
 _activation("elu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x)",
-            "1.0 if x > 0 else alpha * exp(where(x < 0, x, 0.0))", "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
+            "1.0 if x > 0 else alpha * exp(where(x >= 0, 0.0, x))",
+            "where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))",
             "``x`` above zero, ``alpha * (exp(x) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True)
 
 _activation("selu(input)", "1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)",
-            "1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(where(x < 0, x, 0.0))",
+            "1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(where(x >= 0, 0.0, x))",
             "1.0507009873554804934193349852946 * where(x > 0, x, 1.6732632423543772848170429916717"
             " * expm1(where(x > 0, 0, x)))",
             "Scaled elu, whose constants keep mean 0 and variance 1.",
             ("ptcore.tensor([-1., 2.])", "tensor([-1.1113,  2.1014])"), cost=8, inplace=True, public=["selu"])
 
 _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)",
-            "1.0 if x > 0 else exp(where(x < 0, x, 0.0) / alpha)",
+            "1.0 if x > 0 else exp(where(x >= 0, 0.0, x) / alpha)",
             "where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))",
             "``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below.",
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])
 
 _activation("mish(input)", "x * tanh(softplus(x))",
-            "tanh(softplus(x)) + x * sigmoid(x) * (1 - tanh(softplus(x))**2)",
+            "tanh(softplus(x)) + x * sigmoid(x) * 4 * sigmoid_slope(2 * softplus(x))",
             "x * tanh(logaddexp(0, x))", "``x * tanh(softplus(x))``.",
             ("ptcore.tensor([1.])", "tensor([0.8651])"), cost=24)
 
 elementwise("hardtanh_of(input, min_val: Scalar = -1, max_val: Scalar = 1)",
             types=(*[t for t in INTEGRAL if not t.startswith("u")], *REAL),
             formula="min_val if x < min_val else (max_val if x > max_val else x)",
-            partial=["where((x <= min_val) or (x >= max_val), 0.0, 1.0)"], internal=True, called="hardtanh",
+            partial=["where((x > min_val) and (x < max_val), 1.0, 0.0)"], internal=True, called="hardtanh",
             sample=_NEAR_ZERO, reference="clip(x, min_val, max_val)", node="HardtanhBackward0",
             doc="``hardtanh`` between bounds that are in order, in one pass.")
 _guarded("hardtanh(input, min_val: Scalar = -1.0, max_val: Scalar = 1.0, inplace=False)", "clip(x, min_val, max_val)",
          """Elements limited to ``[min_val, max_val]``; no gradient at and beyond the bounds. Bounds of integers are
 taken without their fractions.""", ("ptcore.tensor([-2., 0.5])", "tensor([-1.0000,  0.5000])"), out_argument=False)
 
-_activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x <= 0) or (x >= 6), 0.0, 1.0)",
+_activation("relu6(input)", "0 if x < 0 else (6 if x > 6 else x)", "where((x > 0) and (x < 6), 1.0, 0.0)",
             "clip(x, 0, 6)",
             "Elements limited to [0, 6].", ("ptcore.tensor([-2., 8.])", "tensor([0., 6.])"), types=INTEGRAL + REAL,
             sample=uniform(-3, 9))
@@ -159,17 +160,17 @@ _activation("hardsigmoid(input)", "clamp_to_one((x + 3) / 6)",
             "``(x + 3) / 6`` limited to [0, 1].", ("ptcore.tensor([0., 4.])", "tensor([0.5000, 1.0000])"))
 
 _activation("hardswish(input)", "x * clamp_to_one((x + 3) / 6)",
-            "where(x <= -3, 0.0, where(x < 3, x * 0.3333333333333333 + 0.5, 1.0))", "x * (clip(x + 3, 0, 6) / 6)",
+            "where(x <= -3, 0.0, where(x >= 3, 1.0, x * 0.3333333333333333 + 0.5))", "x * (clip(x + 3, 0, 6) / 6)",
             "``x * hardsigmoid(x)``.", ("ptcore.tensor([1., 4.])", "tensor([0.6667, 4.0000])"))
 
 _activation("hardshrink(input, lambd=0.5)", "where((x >= -lambd) and (x <= lambd), 0.0, x)",
-            "where((x >= -lambd) and (x <= lambd), 0.0, 1.0)", "where((x >= -lambd) & (x <= lambd), 0, x)",
+            "where((x < -lambd) or (x > lambd), 1.0, 0.0)", "where((x >= -lambd) & (x <= lambd), 0, x)",
             "0 where ``abs(x) <= lambd``, ``x`` elsewhere.", ("ptcore.tensor([0.25, -2.])", "tensor([ 0., -2.])"),
             public=["hardshrink"], method=True, inplace_argument=False, out_dtype="exact")
 
 elementwise("softshrink_of(input, lambd: Float = 0.5)", types=REAL,
             formula="x - lambd if x > lambd else (x + lambd if x < -lambd else x * 0)",
-            partial=["where((x >= -lambd) and (x <= lambd), 0.0, 1.0)"], internal=True, called="softshrink",
+            partial=["where((x < -lambd) or (x > lambd), 1.0, 0.0)"], internal=True, called="softshrink",
             inplace=False, sample=_NEAR_ZERO, reference="where(abs(x) <= lambd, x * 0, x - sign(x) * lambd)",
             node="SoftshrinkBackward0", out_dtype="exact",
             doc="``softshrink`` of a width that is not negative, in one pass.")
@@ -206,7 +207,7 @@ elementwise(
 
 elementwise(
     "gated(input, gate)", types=REAL, internal=True, called="glu", node="GluBackward0", formula="x * sigmoid(y)",
-    partial=["sigmoid(y)", "x * sigmoid(y) * (1 - sigmoid(y))"], cost=16, sample=uniform(-6, 6),
+    partial=["sigmoid(y)", "x * sigmoid_slope(y)"], cost=16, sample=uniform(-6, 6),
     reference="x / (1 + exp(-y))", doc="``x`` times the sigmoid of ``y``.")
 
 # -- activations --------------------------------------------------------------------------------

@@ -348,8 +348,8 @@ elementwise(
 # -- of two ------------------------------------------------------------------------------------
 elementwise(
     "atan2(input, other)", types=REAL, promote="float", formula="atan2(x, y)",
-    partial=["where((x == 0) and (y == 0), 0.0, y / (x * x + y * y))",
-             "where((x == 0) and (y == 0), 0.0, -x / (x * x + y * y))"],
+    partial=["y / where((x == 0) and (y == 0), 1.0, hypot(x, y)) / where((x == 0) and (y == 0), 1.0, hypot(x, y))",
+             "-x / where((x == 0) and (y == 0), 1.0, hypot(x, y)) / where((x == 0) and (y == 0), 1.0, hypot(x, y))"],
     cost=16, reference="arctan2(x, y)", alias=("arctan2",), autocast=(None, "widest"),
     doc="""Angle of the points ``(other, input)``, in (-pi, pi].
 
@@ -359,7 +359,9 @@ tensor([0.7854, 2.3562])
 """)
 
 elementwise(
-    "hypot(input, other)", types=REAL, formula="hypot(x, y)", partial=["x / out", "y / out"], cost=8,
+    "hypot(input, other)", types=REAL, formula="hypot(x, y)", cost=8,
+    partial=["where(out == 0, 0.0, x / where(out == 0, 1.0, out))",
+             "where(out == 0, 0.0, y / where(out == 0, 1.0, out))"],
     reference="hypot(x, y)",
     doc="""``sqrt(input**2 + other**2)`` without overflow on the way.
 

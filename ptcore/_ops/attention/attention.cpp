@@ -20,6 +20,7 @@
 #include "ptcore/philox.h"
 
 #include <atomic>
+#include <limits>
 
 namespace {
 
@@ -545,7 +546,7 @@ inline int backward(pt_call *call, const attention &t) {
             E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3],
               *buffer = piece[6], *dqt = piece[7], *z = piece[8], *pz = z + nk * ld,
               *line = piece[11];
-            alignas(64) E shift[BLOCK_K], delta[BLOCK_K];
+            alignas(64) E shift[BLOCK_K], delta[BLOCK_K], part[BLOCK_K], share[BLOCK_K];
             for (int64_t u = begin; u < end; ++u) {
                 place at{u / t.hk, 0, 0, 0, 0, 0, 0};
                 const int64_t hk = u % t.hk;
@@ -569,15 +570,20 @@ inline int backward(pt_call *call, const attention &t) {
                                   *more = call->nin > 9 && call->in[9].dtype != PT_NONE
                                               ? &call->in[9]
                                               : nullptr;
+                    bool away = false;
                     for (int64_t i = 0; i < ld; ++i) {
-                        delta[i] = 0;
+                        delta[i] = share[i] = 0;
                         shift[i] = limits<E>::highest(); /* no keys, or no query: every
                                                            e^(s - shift) is 0 */
                         if (i >= at.nq) continue;
                         const E top = reinterpret_cast<const E *>(
                             lse.data)[at.b * lse.strides[0] + at.h * lse.strides[1] +
                                       (at.q0 + i) * lse.strides[2]];
-                        if (top != limits<E>::lowest()) shift[i] = top;
+                        if (top != limits<E>::lowest()) {
+                            shift[i] = top;
+                            const E size = std::fabs(top), most = std::numeric_limits<E>::epsilon();
+                            away = away || (size > E(1e-5) / most && size < limits<E>::highest());
+                        }
                         fetch(line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
                         fold_lanes<add_fold, 1>(grad + i * wv, line, t.ev, E(0), &delta[i],
                                                 [](auto a, auto b) { return a * b; });
@@ -585,6 +591,20 @@ inline int backward(pt_call *call, const attention &t) {
                             delta[i] -= reinterpret_cast<const E *>(
                                 more->data)[at.b * more->strides[0] + at.h * more->strides[1] +
                                             (at.q0 + i) * more->strides[2]];
+                    }
+                    /* Of a large lse, rounding has left no digits for the sum of terms, which is
+                     * 1 / share. */
+                    if (away) {
+                        keys_of tiles(t, at);
+                        while (tiles.next(at)) {
+                            const auto keys = left_block<E>(buffer, key, at.k0, at.nk, t.e);
+                            E *s = score_tile<E>(t, at, keys, qt, piece[4], ld, line, piece[12]);
+                            exp_tile<E>(s, at.nk, ld, shift, part);
+                            for (int64_t i = 0; i < ld; ++i) share[i] += part[i];
+                        }
+                        for (int64_t i = 0; i < ld; ++i)
+                            share[i] = share[i] > 0 ? 1 / share[i] : E(1);
+                        if (ld == 1) repeated(share, BLOCK_K);
                     }
                     memset(dqt, 0, size_t(t.e * ld) * sizeof(E));
                     const int64_t until = t.keys_until(at.q0 + at.nq);
@@ -609,8 +629,9 @@ inline int backward(pt_call *call, const attention &t) {
                             repeated(delta, at.nk);
                         }
                         over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) {
-                            const typename V::vector e =
+                            typename V::vector e =
                                 exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
+                            if (away) e = e * V::load(share + i);
                             V::store(s + k, e);
                             if (!whole_rows)
                                 V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));

@@ -42,6 +42,7 @@ cdef class Batched(Payload):
     owner : Interpreter or None
         The interpreter that it belongs to.
     """
+    stacked = True
 
     def __init__(self, Tensor tensor not None, Interpreter owner=None):
         self.tensor, self.owner = tensor, owner

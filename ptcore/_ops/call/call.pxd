@@ -105,7 +105,21 @@ cdef inline int saved_code(Call *c, int k) noexcept:
     if not code & BY_TYPE:
         return code
     dt = c.compute if c.o.kind == PT_ELEMENTWISE else c.dt
+    if code < PT_SAVE_META and c.o.kind == PT_ELEMENTWISE:
+        code &= ~KEPT
     return code & ~BY_TYPE if (dt == PT_FLOAT16 or dt == PT_BFLOAT16) != (code >= PT_SAVE_OUT) else -1
+
+
+cdef inline bint is_kept(object x) noexcept:
+    """Whether a node saves an operand beside the output from which its rule can do without it. The output has no digits
+    left where tanh is near 1; the operand has, but may cost memory that PyTorch does not take, unless it is a leaf,
+    which lives anyway, or small."""
+    cdef Tensor t
+    if not isinstance(x, Tensor):
+        return False
+    t = <Tensor>x
+    return ((t.dt == PT_FLOAT32 or t.dt == PT_FLOAT64) and not t.flags & PT_INFERENCE
+            and (t.count <= 1024 or (t.node is None and t.flags & PT_REQUIRES_GRAD)))
 
 
 cdef inline int lower(int column) noexcept:

@@ -98,6 +98,9 @@ cdef Node node_of(Call *c, PyObject **results):
             continue
         code = saved_code(c, k)
         if code < 0:
+            if (o.kind == PT_ELEMENTWISE and o.saved[k] & KEPT and c.written == NULL and is_kept(<object>c.operands[0])
+                    and (<Tensor>c.operands[0]).dt == c.compute):
+                save(n, k, <object>c.operands[0])
             continue
         if code >= PT_SAVE_OUT:         # an in-place call is about to raise the version by one
             r = <Tensor>results[code - PT_SAVE_OUT]
@@ -341,5 +344,7 @@ cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except
                 save(n, k, y)
             elif code >= PT_SAVE_OUT:
                 save(n, k, alias(r))
+            elif code == BY_TYPE + KEPT and is_kept(x):
+                save(n, k, x)
     set_node(r, n, 0)
     return 0

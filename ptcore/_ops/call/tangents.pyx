@@ -144,8 +144,9 @@ cdef list partial_terms(own):
         elif text in places:
             found[k] = TIMES, 0, (places[text],)
         elif i in fused:
-            names, params = fused[i].uses
-            found[k] = FUSED, op_id(fused[i].name), tuple([places[n] for n in (*names, *params)])
+            one = fused.get("x", fused[i])
+            names, params = one.uses
+            found[k] = FUSED, op_id(one.name), tuple([places[n] for n in (*names, *params)])
         elif text != "0":
             return None
     return found

@@ -110,6 +110,7 @@ def index_fill(input, dim, index, value):
 
 
 def index_reduce(input, dim, index, source, reduce, include_self):
+    _arguments.word("index_reduce", "reduce", reduce, ("prod", "mean", "amax", "amin"), RuntimeError)
     dim, places, source, shape = _slices("index_reduce", input, dim, index, source)
     return reshape(_scattered("index_reduce", reshape(input, shape), dim, places, source, reduce, include_self),
                    input.shape)
@@ -264,6 +265,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
             raise ShapeError(f"{op}: per_sample_weights must have input's shape {list(input.shape)}, got "
                              f"{list(per_sample_weights.shape)}")
         per_sample_weights = reshape(per_sample_weights, (-1,))
+    outside = None                              # which elements of input are in no bag, where values cannot be read
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(f"{op}: offsets must be None for an input of 2 dimensions, got shape "
@@ -284,10 +286,16 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
             raise ShapeError(f"{op}: include_last_offset needs at least one offset, got none")
         if offsets.numel():
             _check_offsets(offsets, input.numel(), op)
-        if not bags:                            # nothing of input is in a bag
-            input = input[:0]
-            per_sample_weights = None if per_sample_weights is None else per_sample_weights[:0]
-        bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
+        end = input.numel() if bags else 0      # what lies behind the end of the last bag is in none
+        if include_last_offset and bags and has_values(offsets):
+            end = int(offsets[-1])
+        if end < input.numel():
+            input = input[:end]
+            per_sample_weights = None if per_sample_weights is None else per_sample_weights[:end]
+        places = arange(input.numel(), device=input.device)
+        bag = places_among(offsets[:bags], places, True) - 1
+        if include_last_offset and bags and not has_values(offsets) and not offsets.is_meta:
+            outside = places >= offsets[bags]
     flat = reshape(input, (-1,))
     padding_idx = _padding(op, padding_idx, weight.shape[0])
     if max_norm is not None:
@@ -297,8 +305,12 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
-    elif padding_idx >= 0 and not flat.is_meta:     # samples leave out different rows: these get a bag of their own
-        bag = where(flat == padding_idx, bags, bag)
+        outside = None if outside is None else outside[kept]
+    elif padding_idx >= 0 and not flat.is_meta:     # samples leave out different rows
+        padding = flat == padding_idx
+        outside = padding if outside is None else outside | padding
+    if outside is not None:                         # these get a bag of their own
+        bag = where(outside, bags, bag)
         found = _bagged(op, weight, flat, bag, bags + 1, mode, scale_grad_by_freq, per_sample_weights)
         return found[:bags]
     return _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights)

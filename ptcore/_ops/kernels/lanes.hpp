@@ -71,6 +71,84 @@ struct identity_map {
     V operator()(V v, V) const { return v; }
 };
 
+/* result[0...KEEP) = the sum of map(x[i], y[i]) over n elements (KEEP = 2: of re and of im).
+ *
+ * Floats are added eight at a time in float, and the sums of eight in 32 lanes of double. So three
+ * roundings, of 2^-24 each, change the result, whatever n and the numbers are. Lanes of float lose
+ * digits when numbers are equal, because all roundings go the same way. Doubles are added as
+ * doubles. */
+template <int KEEP, class T, class Map>
+inline void sum_lanes(const T *x, const T *y, int64_t n, double *result, Map &&map) {
+    if constexpr (!is_same<T, float>) fold_lanes<add_fold, KEEP>(x, y, n, T(0), result, map);
+    else {
+        using V = simd<float>;
+        using D = simd<double>;
+        constexpr int L = 32, W = V::width, REGS = L / W;
+        typename D::vector acc[2 * REGS], first, second;
+        for (int r = 0; r < 2 * REGS; ++r) acc[r] = D::fill(0);
+        auto at = [&](int64_t i) { return map(V::load(x + i), V::load(y + i)); };
+        auto last = [](auto a, auto b) { return a + b; };
+        auto four = [&](int64_t k) {
+            return (at(k) + at(k + L)) + (at(k + 2 * L) + at(k + 3 * L));
+        };
+        int64_t i = 0;
+        for (; i + 8 * L <= n; i += 8 * L)
+            for (int r = 0; r < REGS; ++r) {
+                widen(four(i + r * W) + four(i + 4 * L + r * W), first, second);
+                acc[2 * r] += first;
+                acc[2 * r + 1] += second;
+            }
+        for (; i + 4 * L <= n; i += 4 * L)
+            for (int r = 0; r < REGS; ++r) {
+                widen(four(i + r * W), first, second);
+                acc[2 * r] += first;
+                acc[2 * r + 1] += second;
+            }
+        for (; i + L <= n; i += L)
+            for (int r = 0; r < REGS; ++r) {
+                widen(at(i + r * W), first, second);
+                acc[2 * r] += first;
+                acc[2 * r + 1] += second;
+            }
+        for (int r = 0; r < REGS && i < n; ++r, i += W) {
+            const int rest = int(n - i);
+            widen(rest >= W ? at(i)
+                            : V::blend(map(V::load_part(x + i, rest), V::load_part(y + i, rest)),
+                                       V::fill(0), rest),
+                  first, second);
+            acc[2 * r] += first;
+            acc[2 * r + 1] += second;
+        }
+        for (int half = REGS; half > 0; half /= 2)
+            for (int r = 0; r < half; ++r) acc[r] += acc[r + half];
+        D::template fold<KEEP>(acc[0], result, last);
+    }
+}
+template <class T>
+inline double sum_of(const T *x, int64_t n) {
+    double result;
+    sum_lanes<1>(x, x, n, &result, identity_map{});
+    return result;
+}
+
+/* sum[j] += the sum of map(x[j], j) over rows that are `stride` apart, four at a time in T */
+template <class T, class Map>
+inline void sum_columns(double *PT_RESTRICT sum, const T *PT_RESTRICT x, int64_t stride,
+                        int64_t rows, int64_t width, Map &&map) {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        PT_IVDEP
+        for (int64_t j = 0; j < width; ++j)
+            sum[j] += double((map(a[j], j) + map(b[j], j)) + (map(c[j], j) + map(d[j], j)));
+    }
+    for (; r < rows; ++r) {
+        const T *a = x + r * stride;
+        PT_IVDEP
+        for (int64_t j = 0; j < width; ++j) sum[j] += double(map(a[j], j));
+    }
+}
+
 /* Maximum or minimum of n elements. NaN if there is one; if NANS is false, NaNs are ignored.
  * Numbers and NaNs are tracked apart, so that an element costs one native maximum: `taint` is -0 in
  * lanes without a NaN, and x + -0 is x. */

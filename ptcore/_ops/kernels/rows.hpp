@@ -1,7 +1,7 @@
 /* Row and column pieces of softmax, log_softmax and cross_entropy over float or double tiles.
  *
  * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector. Sums
- * are taken in LANES lanes over runs of 8192 elements, and in float64 between runs.
+ * are those of sum_lanes, of exponentials four by four in the type of the row, in float64 beyond.
  */
 #ifndef PTCORE_KERNELS_ROWS_HPP
 #define PTCORE_KERNELS_ROWS_HPP
@@ -41,49 +41,38 @@ inline void map_row(const E *x, const E *y, E *out, int64_t n, Map &&map) {
 template <bool STORE, class E>
 inline double row_exp_sum(const E *x, E *out, int64_t n, E top) {
     using V = simd<E>;
-    constexpr int L = LANES<E>, W = V::width, REGS = L / W;
+    constexpr int L = 32, W = V::width;
     const typename V::vector shift = V::fill(top);
-    double total = 0;
-    for (int64_t start = 0; start < n; start += ROW_RUN) {
-        const int64_t end = min64(n, start + ROW_RUN);
-        typename V::vector acc[REGS];
-        for (int r = 0; r < REGS; ++r) acc[r] = V::fill(E(0));
-        int64_t i = start;
-        for (; i + L <= end; i += L)
-            for (int r = 0; r < REGS; ++r) {
-                const typename V::vector v = vector_exp<E>(V::load(x + i + r * W) - shift);
-                acc[r] += v;
-                if (STORE) V::store(out + i + r * W, v);
-            }
-        for (; i < end; i += W) {
+    alignas(64) double lane[L] = {};
+    alignas(64) E four[L];
+    for (int64_t i = 0; i < n;) {
+        const int64_t end = min64(n, i + 4 * L);
+        for (int l = 0; l < L; l += W) V::store(four + l, V::fill(E(0)));
+        for (int l = 0; i < end; i += W, l = (l + W) % L) {
             const int rest = int(min64(W, end - i));
+            typename V::vector v;
             if (rest == W) {
-                const typename V::vector v = vector_exp<E>(V::load(x + i) - shift);
-                acc[0] += v;
+                v = vector_exp<E>(V::load(x + i) - shift);
                 if (STORE) V::store(out + i, v);
             }
             else {
-                const typename V::vector v = vector_exp<E>(V::load_part(x + i, rest) - shift);
-                acc[0] += V::blend(v, V::fill(E(0)), rest);
+                v = vector_exp<E>(V::load_part(x + i, rest) - shift);
                 if (STORE) V::store_part(out + i, v, rest);
+                v = V::blend(v, V::fill(E(0)), rest);
             }
+            V::store(four + l, V::load(four + l) + v);
         }
-        for (int half = REGS / 2; half > 0; half /= 2)
-            for (int r = 0; r < half; ++r) acc[r] += acc[r + half];
-        total += double(V::sum(acc[0]));
+        if (n <= 4 * L) return double(fold<add_fold>(four, L, E(0)));
+        for (int l = 0; l < L; ++l) lane[l] += double(four[l]);
     }
-    return total;
+    return fold<add_fold>(lane, L, 0.0);
 }
 
-/* sum over a row of map(x[i], y[i]) on vectors: in lanes within a run, in float64 between runs */
+/* sum over a row of map(x[i], y[i]) on vectors */
 template <class E, class Map>
 inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
-    double total = 0;
-    for (int64_t i = 0; i < n; i += ROW_RUN) {
-        E part;
-        fold_lanes<add_fold, 1>(x + i, y + i, min64(ROW_RUN, n - i), E(0), &part, map);
-        total += double(part);
-    }
+    double total;
+    sum_lanes<1>(x, y, n, &total, map);
     return total;
 }
 

@@ -88,6 +88,7 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
                            label_smoothing):
     axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, g.dtype)
     p = exp(input - unsqueeze(lse, axis))
+    p = p / sum_of(p, axis, True)       # not 1 where rounding has changed a large lse
     zero = zeros(input.shape, dtype=g.dtype, device=g.device)
     share = unsqueeze(w, axis)
     onehot = scatter_src(zero, axis, unsqueeze(safe, axis), share)

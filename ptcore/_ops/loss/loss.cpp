@@ -13,6 +13,7 @@
 #include "rows.hpp"
 
 #include <atomic>
+#include <limits>
 
 namespace {
 
@@ -239,9 +240,10 @@ inline int cross_entropy_as(pt_call *call, const samples &s, double smoothing) {
                     sum[0] = E(row_exp_sum<false>(p, static_cast<E *>(nullptr), s.classes, top[0]));
                 } else {
                     columns_max(top, p, stride, s.classes, w);
-                    for (int64_t j = 0; j < w; ++j) sum[j] = 0;
-                    for (int64_t c = 0; c < s.classes; ++c) PT_IVDEP
-                    for (int64_t j = 0; j < w; ++j) sum[j] += pt::exp(p[c * stride + j] - top[j]);
+                    double total[SAMPLE_BLOCK] = {};
+                    sum_columns(total, p, stride, s.classes, w,
+                                [&](E v, int64_t j) { return pt::exp(v - top[j]); });
+                    for (int64_t j = 0; j < w; ++j) sum[j] = E(total[j]);
                 }
                 for (int64_t j = 0; j < w; ++j) {
                     const int64_t i = u / walk.blocks * walk.width + b + j,
@@ -285,6 +287,17 @@ int cross_entropy_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         return cross_entropy_as<T, compute<T>>(call, s, call->params[2].d);
     });
+}
+
+/* whether rounding has changed one of n log-sum-exps so much that exp(x - lse) loses digits */
+template <class E>
+inline bool rounded_away(const E *lse, int64_t n) {
+    bool away = false;
+    for (int64_t j = 0; j < n; ++j) {
+        const double size = std::fabs(double(lse[j]));
+        away = away || (size > 4e-6 / std::numeric_limits<E>::epsilon() && size < HUGE_VAL);
+    }
+    return away;
 }
 
 /* gx = scale ((1 - e) w_t (p_c - [c = t]) + e/C (p_c W - w_c)), p = exp(x - lse), W = sum of w
@@ -345,7 +358,19 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                                     : E(scales[j] *
                                         ((1 - smoothing) * s.weight_of(hit[j]) + even * weights));
                 }
-                if (w == 1) {
+                if (rounded_away(shift, w)) {       /* terms are divided by their sum */
+                    double sum[SAMPLE_BLOCK] = {};
+                    const int64_t apart = w == 1 ? 1 : step;
+                    if (w == 1) sum[0] = row_exp_sum<true>(p, q, s.classes, shift[0]);
+                    for (int64_t c = 0; w > 1 && c < s.classes; ++c) PT_IVDEP
+                    for (int64_t j = 0; j < w; ++j) {
+                        q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]);
+                        sum[j] += double(q[c * step + j]);
+                    }
+                    for (int64_t j = 0; j < w; ++j) factor[j] = E(double(factor[j]) / sum[j]);
+                    for (int64_t c = 0; c < s.classes; ++c)
+                        for (int64_t j = 0; j < w; ++j) q[c * apart + j] *= factor[j];
+                } else if (w == 1) {
                     const E lse0 = shift[0], f = factor[0];
                     for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
                 } else

@@ -25,6 +25,7 @@ from ptcore._ops.functions import (
     vector_norm,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.linalg.bodies import _identity, _matrices, _numbers, linalg_det, linalg_inv, linalg_svdvals
 from ptcore._ops.product.bodies import _square, matmul
 from ptcore._ops.table.shapes import broadcast_shapes
@@ -188,11 +189,21 @@ def cdist(x1, x2, p, compute_mode):
     checked.word(op, "compute_mode", compute_mode, modes)
     m, n = x1.shape[-2], x2.shape[-2]
     batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
-    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
+    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))) and (
+            _squares_fit(x1) and _squares_fit(x2)):
         return _euclidean(x1, x2)
     if x1.ndim != 2 or x2.ndim != 2:
         x1, x2 = expand(x1, (*batch, *x1.shape[-2:])), expand(x2, (*batch, *x2.shape[-2:]))
     return pair_distances(x1, x2, p)
+
+
+def _squares_fit(x):
+    """Whether the squares of the largest numbers are within x's dtype. Not asked where that would wait for a device."""
+    if not x.numel() or not x.is_cpu or not has_values(x):
+        return True
+    low, high = (1e-15, 1e15) if x.dtype.name != "float64" else (1e-140, 1e140)
+    largest = vector_norm(x.detach(), _INFINITY, (), False).item()
+    return not (0 < largest < low or high < largest < _INFINITY)
 
 
 def _euclidean(x1, x2):

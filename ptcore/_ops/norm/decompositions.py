@@ -1,4 +1,5 @@
 """Norms and distances as functions of smaller ops; see decompositions.py."""
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows
@@ -13,16 +14,17 @@ def norm_slope(g, input, out, ord, dim):
     if ord == 1:
         return g * sgn(input)
     if ord == 2:
-        return input * masked_fill(g / out, out == 0, 0)
+        return run("hypot__d0", (g, input, out))        # g * (input / out), whose g / out may leave the dtype's range
     if ord in (float("inf"), float("-inf")):
         return sgn(input) * shared_equally(g, abs(input) == out, dim)
-    scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
+    none = out == 0
     size = abs(input)
+    share = size / masked_fill(out, none, 1)        # the power of each would leave the dtype's range
     if ord < 2:
-        power = masked_fill(pow(masked_fill(size, size == 0, 1), ord - 1), size == 0, 0)
+        power = masked_fill(pow(masked_fill(share, size == 0, 1), ord - 1), size == 0, 0)
     else:
-        power = pow(size, ord - 1)
-    return sgn(input) * power * scale
+        power = pow(share, ord - 1)
+    return sgn(input) * power * masked_fill(g, none, 0)
 
 
 def pair_distances(x1, x2, p):

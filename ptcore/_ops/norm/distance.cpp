@@ -20,19 +20,37 @@ inline kind kind_of(double p) {
     return p == 0 ? ZERO : p == 1 ? ONE : p == 2 ? TWO : p == HUGE_VAL ? MOST : ANY_ORDER;
 }
 
+/* The distance where a sum of powers has left the range in which it keeps its digits: differences
+ * divided by the largest one. */
+template <class E>
+PT_NOINLINE double scaled_distance(const E *x, const E *y, int64_t d, double p) {
+    double top = 0, sum = 0;
+    for (int64_t k = 0; k < d; ++k) top = select_max(top, std::fabs(double(x[k]) - double(y[k])));
+    if (!(top > 0 && top < HUGE_VAL)) return top;
+    for (int64_t k = 0; k < d; ++k) {
+        const double v = std::fabs(double(x[k]) - double(y[k])) / top;
+        sum += p == 2 ? v * v : std::pow(v, p);
+    }
+    return top * (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p));
+}
+
 template <int KIND, class E>
 inline E distance(const E *x, const E *y, int64_t d, double p) {
     E r = 0;
+    double sum = 0;
     if (d == 0) return r;
-    if constexpr (KIND == ONE)
-        fold_lanes<add_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) {
+    if constexpr (KIND == ONE) {
+        sum_lanes<1>(x, y, d, &sum, [](auto a, auto b) {
             auto v = a - b;
             return select_max(v, -v);
         });
+        return E(sum);
+    }
     else if constexpr (KIND == TWO) {
-        fold_lanes<add_fold, 1>(x, y, d, E(0), &r,
-                                [](auto a, auto b) { return (a - b) * (a - b); });
-        r = std::sqrt(r);
+        sum_lanes<1>(x, y, d, &sum, [](auto a, auto b) { return (a - b) * (a - b); });
+        const bool kept = is_same<E, float> ? sum > 1e-30 && sum < 1e38 : sum > 1e-280;
+        return E((kept && sum < HUGE_VAL) || sum != sum ? std::sqrt(sum)
+                                                         : scaled_distance(x, y, d, p));
     }
     else if constexpr (KIND == MOST)
         fold_lanes<max_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) {
@@ -40,12 +58,13 @@ inline E distance(const E *x, const E *y, int64_t d, double p) {
             return select_max(v, -v);
         });
     else {
-        double sum = 0;
         for (int64_t k = 0; k < d; ++k) {
             const double v = std::fabs(double(x[k]) - double(y[k]));
             sum += KIND == ZERO ? double(v != 0) : std::pow(v, p);
         }
-        r = E(KIND == ZERO ? sum : std::pow(sum, 1 / p));
+        if (KIND == ZERO) return E(sum);
+        const bool kept = (sum > 1e-280 && sum < HUGE_VAL) || sum != sum;
+        r = E(kept ? std::pow(sum, 1 / p) : scaled_distance(x, y, d, p));
     }
     return r;
 }
@@ -63,8 +82,12 @@ inline void add_slope(E *PT_RESTRICT to, const E *PT_RESTRICT x, const E *PT_RES
     }
     else if constexpr (KIND == TWO) {
         const E scale = dist == 0 ? E(0) : g / dist;
-        PT_IVDEP
-        for (int64_t k = 0; k < d; ++k) to[k] += scale * (x[k] - y[k]);
+        if (std::isfinite(scale)) {
+            PT_IVDEP
+            for (int64_t k = 0; k < d; ++k) to[k] += scale * (x[k] - y[k]);
+        }
+        else
+            for (int64_t k = 0; k < d; ++k) to[k] += g * ((x[k] - y[k]) / dist);
     }
     else if constexpr (KIND == MOST) {
         for (int64_t k = 0; k < d; ++k) {
@@ -74,10 +97,9 @@ inline void add_slope(E *PT_RESTRICT to, const E *PT_RESTRICT x, const E *PT_RES
     }
     else {
         if (dist == 0) return;
-        const double scale = double(g) / std::pow(double(dist), p - 1);
         for (int64_t k = 0; k < d; ++k) {
             const double v = double(x[k]) - double(y[k]);
-            if (v != 0) to[k] += E(scale * std::pow(std::fabs(v), p - 1) * sign_of(v));
+            if (v != 0) to[k] += E(g * std::pow(std::fabs(v) / double(dist), p - 1) * sign_of(v));
         }
     }
 }

@@ -8,9 +8,8 @@
  *
  * A plane is the S elements of one channel of one sample. Planes of at least WIDE elements are
  * walked one after another. Of narrower planes all channels of a sample are walked side by
- * side, with a channel's numbers repeated for each position. Sums are taken in E over runs that
- * depend on the shape only, and in float64 between runs; half types are computed in float32. An
- * output without data is skipped.
+ * side, with a channel's numbers repeated for each position. Sums are taken in E over four elements
+ * and in float64 beyond; half types are computed in float32. An output without data is skipped.
  *
  * batch_norm has running statistics as outputs 3 and 4. They move towards the mean and the unbiased
  * variance by the share `momentum`.
@@ -21,7 +20,7 @@
 
 namespace {
 
-constexpr int64_t WIDE = 16, COLUMNS = 256, ROWS = 64;
+constexpr int64_t WIDE = 16, COLUMNS = 256, ROWS = 4;
 
 struct shape {
     int64_t n, c, s;

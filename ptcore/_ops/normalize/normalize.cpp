@@ -115,36 +115,33 @@ int layer_norm_kernel(pt_call *call) {
     return layer_norm_as<float>(call, int(ndim), call->params[1].d);
 }
 
+/* the sums of g w and of g w (x - mean): four by four in E, in float64 beyond */
 template <class E>
 inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w,
                            int64_t n, E mean, double &first, double &second) {
-    using V = simd<E>;
-    constexpr int W = V::width, REGS = LANES<E> / W / 2;        /* two sums: half the lanes each */
-    first = second = 0;
-    for (int64_t start = 0; start < n; start += ROW_RUN) {
-        const int64_t end = min64(n, start + ROW_RUN);
-        typename V::vector a[REGS], b[REGS];
-        const typename V::vector m = V::fill(mean);
-        alignas(64) E lane_a[REGS * W], lane_b[REGS * W];
-        for (int r = 0; r < REGS; ++r) a[r] = b[r] = V::fill(E(0));
-        int64_t i = start;
-        for (; i + REGS * W <= end; i += REGS * W)
-            for (int r = 0; r < REGS; ++r) {
-                const typename V::vector gh = V::load(g + i + r * W) * V::load(w + i + r * W);
-                a[r] += gh;
-                b[r] += gh * (V::load(x + i + r * W) - m);
-            }
-        for (int r = 0; r < REGS; ++r) {
-            V::store(lane_a + r * W, a[r]);
-            V::store(lane_b + r * W, b[r]);
+    constexpr int L = 32;
+    double lane_a[L] = {}, lane_b[L] = {};
+    E a[L], b[L];
+    int64_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) {
+        PT_IVDEP
+        for (int l = 0; l < L; ++l) {
+            const E *p = g + i + l, *q = x + i + l, *r = w + i + l;
+            const E u = p[0] * r[0], v = p[L] * r[L], s = p[2 * L] * r[2 * L],
+                    t = p[3 * L] * r[3 * L];
+            a[l] = (u + v) + (s + t);
+            b[l] = (u * (q[0] - mean) + v * (q[L] - mean)) +
+                   (s * (q[2 * L] - mean) + t * (q[3 * L] - mean));
         }
-        for (int l = 0; i < end; ++i, ++l) {
-            lane_a[l] += g[i] * w[i];
-            lane_b[l] += g[i] * w[i] * (x[i] - mean);
-        }
-        first += double(fold<add_fold>(lane_a, REGS * W, E(0)));
-        second += double(fold<add_fold>(lane_b, REGS * W, E(0)));
+        for (int l = 0; l < L; ++l) lane_a[l] += double(a[l]);
+        for (int l = 0; l < L; ++l) lane_b[l] += double(b[l]);
     }
+    for (int l = 0; i < n; ++i, l = (l + 1) % L) {
+        lane_a[l] += double(g[i] * w[i]);
+        lane_b[l] += double(g[i] * w[i] * (x[i] - mean));
+    }
+    first = fold<add_fold>(lane_a, L, 0.0);
+    second = fold<add_fold>(lane_b, L, 0.0);
 }
 template <class E>
 inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_RESTRICT x,
@@ -158,8 +155,8 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
         q[0] = E(0) * (rstd * g[0] * w[0]); /* it cancels: 0 without the rounding errors, or NaN */
 }
 template <int ROWS, class E>
-inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x,
-                     const E *mean, const E *rstd, int64_t n) {
+inline void add_rows(double *PT_RESTRICT gw, double *PT_RESTRICT gb, const E *const *g,
+                     const E *const *x, const E *mean, const E *rstd, int64_t n) {
     const E *PT_RESTRICT a[ROWS], *PT_RESTRICT b[ROWS];
     E m[ROWS], s[ROWS];
     for (int i = 0; i < ROWS; ++i) {
@@ -175,8 +172,8 @@ inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, co
             first += a[i][j] * ((b[i][j] - m[i]) * s[i]);
             second += a[i][j];
         }
-        gw[j] += first;
-        gb[j] += second;
+        gw[j] += double(first);
+        gb[j] += double(second);
     }
 }
 
@@ -196,8 +193,9 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
     int64_t chunk = max64(max64(16, 65536 / max64(1, n)), ceil_div(rows, 64));
     chunk = ceil_div(chunk, GROUP) * GROUP;
     const int64_t chunks = ceil_div(rows, chunk);
-    scratch<E> affine(n), sums(max64(1, chunks) * 2 * n);
-    if (!affine || !sums) return no_memory(call, (chunks * 2 + 1) * n * int64_t(sizeof(E)));
+    scratch<E> affine(n);
+    scratch<double> sums(max64(1, chunks) * 2 * n);
+    if (!affine || !sums) return no_memory(call, (chunks * 2 + 1) * n * 8);
     const E *weight = nullptr;
     if (present(call->in[4])) {
         w.open(call->in[4], call->in[4].ndim);
@@ -215,7 +213,7 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
             return;
         }
         for (int64_t c = first; c < last; ++c) {
-            E *PT_RESTRICT gw = sums.data + c * 2 * n, *PT_RESTRICT gb = gw + n;
+            double *PT_RESTRICT gw = sums.data + c * 2 * n, *PT_RESTRICT gb = gw + n;
             for (int64_t j = 0; j < 2 * n; ++j) gw[j] = 0;
             const int64_t begin = c * chunk, end = min64(rows, begin + chunk);
             cursor<1> at_g(g.outer, begin), at_x(x.outer, begin);
@@ -251,8 +249,8 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
     for (int64_t j = 0; j < n; ++j) {
         double gw = 0, gb = 0;
         for (int64_t c = 0; c < chunks; ++c) {
-            gw += double(sums[c * 2 * n + j]);
-            gb += double(sums[c * 2 * n + n + j]);
+            gw += sums[c * 2 * n + j];
+            gb += sums[c * 2 * n + n + j];
         }
         if (want_w) put_real(call->out[1], j, gw);
         if (want_b) put_real(call->out[2], j, gb);

@@ -14,10 +14,10 @@ namespace {
 constexpr int64_t COLUMN_BLOCK = 128;
 constexpr int64_t SMALL = 4096;         /* inputs with fewer elements stay on one thread */
 
-/* sum[j] over n rows; add(r, part) adds row r to part. In float64 beyond 128 rows */
+/* sum[j] over n rows; add(r, part) adds row r to part. In float64 beyond 4 rows */
 template <class E, class Add>
 inline void columns_sum(E *sum, int64_t n, int64_t width, Add &&add) {
-    constexpr int64_t ROWS = 128;
+    constexpr int64_t ROWS = 4;
     double total[COLUMN_BLOCK];
     for (int64_t r = 0; r < n || r == 0; r += ROWS) {
         for (int64_t j = 0; j < width; ++j) sum[j] = 0;

@@ -408,7 +408,9 @@ int dot_kernel(pt_call *call) {
                     for (int64_t j = 0; j < count; ++j) a[j] = a[j] * b[j];
                     if constexpr (is_complex<T>)
                         for (int64_t j = 0; j < count; ++j) sum = sum + convert<W>(a[j]);
-                    else sum += W(fold<add_fold>(a, count, E(0)));
+                    else if constexpr (std::is_integral<T>::value)
+                        sum += W(fold<add_fold>(a, count, E(0)));
+                    else sum += sum_of(a, count);
                 }
                 partial[c] = sum;
             }

@@ -34,11 +34,15 @@ from ptcore._shape import dims_inside_out
 
 
 @ValueCheck
-def _check_probabilities(p):
+def _check_probabilities(p, distinct):
+    """``distinct``: how many different categories are drawn from each row."""
     if not bool(all((p >= 0) & (p < float("inf")))):
         raise RuntimeError("multinomial: probabilities must be finite and not negative")
     if bool(any(sum(p, -1, True) <= 0)):
         raise RuntimeError("multinomial: the sum of the probabilities must be positive")
+    if distinct > 1 and bool(any(sum(p > 0, -1, True) < distinct)):
+        raise RuntimeError(f"multinomial: num_samples must not exceed the number of categories that are not 0 without "
+                           f"replacement, got {distinct}")
 
 
 def multinomial(input, num_samples, replacement, generator):
@@ -57,7 +61,7 @@ def multinomial(input, num_samples, replacement, generator):
     p = input.detach()
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
-    _check_probabilities(p)
+    _check_probabilities(p, 1 if replacement else num_samples)
     if draws_as_pytorch(generator, p.device):
         return _multinomial_as_pytorch(input.detach(), num_samples, replacement, generator)
     if not replacement:

@@ -28,6 +28,7 @@ from ptcore._ops.functions import (
     root_of_variance,
     segments,
     slice,
+    std_dims,
     sum,
     var_dims,
     where,
@@ -102,7 +103,8 @@ def prod(input, dim, keepdim, dtype):
     return prod_dims(input, wrap_dims("prod", dim, input.ndim), keepdim, dtype=dtype)
 
 
-def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
+def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof, root):
+    """The variance, or its root."""
     if isinstance(dim, bool):           # the call was var(unbiased)
         dim, unbiased = None, dim
     if ddof is not None:
@@ -113,32 +115,35 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
         input = input.to(dtype)
     dims, correction = wrap_dims(op, dim, input.ndim), checked.real(op, "correction", correction)
     if input.dtype.is_complex:
-        return var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
-    return var_dims(input, dims, correction, keepdim)
+        found = var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
+    elif root and not input.is_cuda:    # there the variance is taken in the dtype of the data
+        return std_dims(input, dims, correction, keepdim)
+    else:
+        found = var_dims(input, dims, correction, keepdim)
+    return root_of_variance(found) if root else found
 
 
 def var(input, dim, unbiased, keepdim, correction, dtype, ddof):
-    return _variance("var", input, dim, unbiased, keepdim, correction, dtype, ddof)
+    return _variance("var", input, dim, unbiased, keepdim, correction, dtype, ddof, False)
 
 
 def std(input, dim, unbiased, keepdim, correction, dtype, ddof):
-    return root_of_variance(_variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof))
+    return _variance("std", input, dim, unbiased, keepdim, correction, dtype, ddof, True)
 
 
 # -- moments ------------------------------------------------------------------------------------
 def std_mean(input, dim, unbiased, keepdim, correction):
-    variance, middle = _with_mean("std_mean", input, dim, unbiased, keepdim, correction)
-    return root_of_variance(variance), middle
+    return _with_mean("std_mean", input, dim, unbiased, keepdim, correction, True)
 
 
 def var_mean(input, dim, unbiased, keepdim, correction):
-    return _with_mean("var_mean", input, dim, unbiased, keepdim, correction)
+    return _with_mean("var_mean", input, dim, unbiased, keepdim, correction, False)
 
 
-def _with_mean(op, input, dim, unbiased, keepdim, correction):
+def _with_mean(op, input, dim, unbiased, keepdim, correction, root):
     if input.dtype.kind not in "fc":
         raise DTypeError(f"{op}: input must be floating-point, got {input.dtype.name}")
-    variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None)
+    variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None, root)
     return variance, mean(input, None if isinstance(dim, bool) else wrap_dims(op, dim, input.ndim), keepdim)
 
 

@@ -1,11 +1,13 @@
 /* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any,
  * all.
  *
- * Precision: float32 data is added in 64 lanes over at most 8192 elements and in float64 beyond;
+ * Precision: float32 data is added eight by eight in float32, and in float64 beyond (sum_lanes);
  * half types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
  */
 #include "lanes.hpp"
 #include "reduce.hpp"
+
+#include <atomic>
 
 namespace {
 
@@ -61,23 +63,24 @@ struct fold_op  {
     void run(state &s, const E *x, int64_t n, int64_t) const {
         using L = typename lane_type<E>::type;
         const L *p = reinterpret_cast<const L *>(x);
-        if constexpr (!is_complex<E>)
-            s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
-        else if constexpr (adds) {
-            L re_im[2];
-            fold_lanes<Fold, 2>(p, p, 2 * n, L(0), re_im, identity_map{});
+        if constexpr (is_complex<E> && adds) {
+            double re_im[2];
+            sum_lanes<2>(p, p, 2 * n, re_im, identity_map{});
             s = s + state{re_im[0], re_im[1]};
         }
+        else if constexpr (adds && is_same<state, double>)
+            s += sum_of(p, n);
+        else if constexpr (!is_complex<E>)
+            s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
         else
             for (int64_t i = 0; i < n; ++i) s = s * convert<state>(x[i]);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
-        if constexpr (is_complex<E> && adds) {
-            using L = typename lane_type<E>::type;
-            L acc[2 * COLUMN_WIDTH];
-            for (int64_t j = 0; j < 2 * width; ++j) acc[j] = 0;
-            fold_columns<Fold>(acc, reinterpret_cast<const L *>(x), 2 * stride, rows, 2 * width);
-            for (int64_t j = 0; j < width; ++j) s[j] = s[j] + state{acc[2 * j], acc[2 * j + 1]};
+        if constexpr (adds && !is_same<state, int64_t>) {
+            using L = typename lane_type<E>::type;      /* a complex state is two doubles */
+            constexpr int64_t PARTS = is_complex<E> ? 2 : 1;
+            sum_columns(reinterpret_cast<double *>(s), reinterpret_cast<const L *>(x),
+                        PARTS * stride, rows, PARTS * width, [](L v, int64_t) { return v; });
         }
         else if constexpr (is_complex<E>)
             for (int64_t r = 0; r < rows; ++r)
@@ -101,22 +104,15 @@ struct known_sum_op {
     static void merge(state &a, const state &b) { a += b; }
     static bool settled(const state &) { return false; }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        E sum;
+        double sum;
         const auto zero = simd<E>::fill(E(0));
         /* for a number, one of the two is the number and the other 0; for NaN, both are 0 */
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum,
-                                [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
-        s += double(sum);
+        sum_lanes<1>(x, x, n, &sum,
+                     [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
+        s += sum;
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
-        E acc[COLUMN_WIDTH];
-        for (int64_t j = 0; j < width; ++j) acc[j] = 0;
-        for (int64_t r = 0; r < rows; ++r) {
-            const E *p = x + r * stride;
-            PT_IVDEP
-            for (int64_t j = 0; j < width; ++j) acc[j] += p[j] == p[j] ? p[j] : E(0);
-        }
-        for (int64_t j = 0; j < width; ++j) s[j] += double(acc[j]);
+        sum_columns(s, x, stride, rows, width, [](E v, int64_t) { return v == v ? v : E(0); });
     }
 };
 
@@ -138,33 +134,45 @@ struct var_op  {
         a.n = n;
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        const E mean = E(double(fold<add_fold>(x, n, E(0))) / double(n));
+        const E mean = E(sum_of(x, n) / double(n));
         const auto m = simd<E>::fill(mean);
-        E first, second;
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &first, [=](auto v, auto) { return v - m; });
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &second,
-                                [=](auto v, auto) { return (v - m) * (v - m); });
-        finish(s, double(n), double(mean), double(first), double(second));
+        double first, second;
+        sum_lanes<1>(x, x, n, &first, [=](auto v, auto) { return v - m; });
+        sum_lanes<1>(x, x, n, &second, [=](auto v, auto) { return (v - m) * (v - m); });
+        if (lost(second)) {
+            second = 0;
+            for (int64_t i = 0; i < n; ++i) second += square_of(x[i], mean);
+        }
+        finish(s, double(n), double(mean), first, second);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
-        E mean[COLUMN_WIDTH], first[COLUMN_WIDTH], second[COLUMN_WIDTH];
-        for (int64_t j = 0; j < width; ++j) mean[j] = first[j] = second[j] = 0;
-        fold_columns<add_fold>(mean, x, stride, rows, width);
-        for (int64_t j = 0; j < width; ++j) mean[j] = mean[j] / E(rows);
-        for (int64_t r = 0; r < rows; ++r) {
-            const E *p = x + r * stride;
-            PT_IVDEP
-            for (int64_t j = 0; j < width; ++j) {
-                E d = p[j] - mean[j];
-                first[j] += d;
-                second[j] += d * d;
-            }
+        E mean[COLUMN_WIDTH];
+        double first[COLUMN_WIDTH], second[COLUMN_WIDTH];
+        for (int64_t j = 0; j < width; ++j) first[j] = second[j] = 0;
+        sum_columns(first, x, stride, rows, width, [](E v, int64_t) { return v; });
+        for (int64_t j = 0; j < width; ++j) {
+            mean[j] = E(first[j] / double(rows));
+            first[j] = 0;
+        }
+        sum_columns(first, x, stride, rows, width, [&](E v, int64_t j) { return v - mean[j]; });
+        sum_columns(second, x, stride, rows, width,
+                    [&](E v, int64_t j) { return (v - mean[j]) * (v - mean[j]); });
+        for (int64_t j = 0; j < width; ++j) {
+            if (!lost(second[j])) continue;
+            second[j] = 0;
+            for (int64_t r = 0; r < rows; ++r) second[j] += square_of(x[r * stride + j], mean[j]);
         }
         for (int64_t j = 0; j < width; ++j)
-            finish(s[j], double(rows), double(mean[j]), double(first[j]), double(second[j]));
+            finish(s[j], double(rows), double(mean[j]), first[j], second[j]);
     }
 
   private:
+    /* whether squares have left the range in which floats keep their digits */
+    static bool lost(double sum) { return is_same<E, float> && (sum < 1e-30 || sum > 1e37); }
+    static double square_of(E x, E mean) {
+        const double d = double(x) - double(mean);
+        return d * d;
+    }
     /* adds a run; its deviations are from a rounded mean, and are corrected here */
     void finish(state &s, double n, double mean, double first, double second) const {
         merge(s, {n, mean + first / n, second - first * (first / n)});
@@ -252,13 +260,37 @@ struct norm2_float {
     }
 };
 
-/* ---- logsumexp --------------------------------------------------------------------------- */
+/* The same where the sum of powers has left the range in which it keeps its digits: magnitudes are
+ * divided by the largest one, or by the smallest one for a negative order. */
+template <bool SMALLEST>
+struct scaled_norm_op {
+    using elem = double;
+    struct state { double end, sum, p; };       /* the sum of (x / end)^p */
+    using fold_type = std::conditional_t<SMALLEST, min_fold, max_fold>;
+    double p;
 
-template <class E>
-inline void add_exp(E *PT_RESTRICT sum, const E *PT_RESTRICT x, const E *PT_RESTRICT top,
-                    int64_t width) {
-    for (int64_t j = 0; j < width; ++j) sum[j] += pt::exp(x[j] - top[j]);
-}
+    static state identity() { return {SMALLEST ? HUGE_VAL : 0.0, 0, 0}; }
+    static bool settled(const state &) { return false; }
+    static bool usable(double end) { return end > 0 && end < HUGE_VAL; }
+    static void merge(state &a, const state &b) {
+        const double end = fold_type::apply(a.end, b.end), p = b.p != 0 ? b.p : a.p;
+        auto part = [=](const state &s) {
+            return usable(end) && usable(s.end) ? s.sum * pow(s.end / end, p) : 0.0;
+        };
+        a = {end, part(a) + part(b), p};
+    }
+    void add(state &s, double x) const { merge(s, {x, 1, p}); }
+    void run(state &s, const double *x, int64_t n, int64_t) const {
+        for (int64_t i = 0; i < n; ++i) add(s, x[i]);
+    }
+    void columns(state *s, const double *x, int64_t stride, int64_t rows, int64_t width,
+                 int64_t) const {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t j = 0; j < width; ++j) add(s[j], x[r * stride + j]);
+    }
+};
+
+/* ---- logsumexp --------------------------------------------------------------------------- */
 
 /* running maximum and the sum of exp(x - maximum) */
 template <class E>
@@ -279,22 +311,32 @@ struct logsumexp_op  {
         constexpr int L = 32;
         const E top = fold<max_fold>(x, n, limits<E>::lowest());
         if (fabs(double(top)) == HUGE_VAL || top != top) return merge(s, {double(top), 0});
-        E lane[L] = {};
+        /* exp in loops of a fixed trip count, which become vectors; the sums of four in double */
+        double lane[L] = {};
+        E four[L];
         int64_t i = 0;
+        for (; i + 4 * L <= n; i += 4 * L) {
+            for (int l = 0; l < L; ++l) four[l] = pt::exp(x[i + l] - top);
+            for (int64_t k = i + L; k < i + 4 * L; k += L)
+                for (int l = 0; l < L; ++l) four[l] += pt::exp(x[k + l] - top);
+            for (int l = 0; l < L; ++l) lane[l] += double(four[l]);
+        }
         for (; i + L <= n; i += L)
-            for (int l = 0; l < L; ++l) lane[l] += pt::exp(x[i + l] - top);
-        for (int l = 0; i < n; ++i, ++l) lane[l] += pt::exp(x[i] - top);
-        merge(s, {double(top), double(fold<add_fold>(lane, L, E(0)))});
+            for (int l = 0; l < L; ++l) lane[l] += double(pt::exp(x[i + l] - top));
+        for (int l = 0; i < n; ++i, ++l) lane[l] += double(pt::exp(x[i] - top));
+        merge(s, {double(top), fold<add_fold>(lane, L, 0.0)});
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
-        E top[COLUMN_WIDTH], sum[COLUMN_WIDTH];
+        E top[COLUMN_WIDTH];
+        double sum[COLUMN_WIDTH];
         for (int64_t j = 0; j < width; ++j) {
             top[j] = limits<E>::lowest();
             sum[j] = 0;
         }
         fold_columns<max_fold>(top, x, stride, rows, width);
-        for (int64_t r = 0; r < rows; ++r) add_exp(sum, x + r * stride, top, width);
-        for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), double(sum[j])});
+        sum_columns(sum, x, stride, rows, width,
+                    [&](E v, int64_t j) { return pt::exp(v - top[j]); });
+        for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), sum[j]});
     }
 };
 
@@ -424,6 +466,26 @@ struct var_write {
     }
 };
 
+/* The root of a variance of real numbers, which the output's type need not hold. */
+struct std_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &to, int64_t) {
+        out = convert<O>(sqrt(s.m2 / (s.n > to.a ? s.n - to.a : 0.0)));
+    }
+};
+
+int std_kernel(pt_call *call) {
+    reduction_plan plan;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        using op = var_op<compute<T>>;
+        const op o;
+        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan,
+                      sink_of<T, typename op::state, std_write>(call, call->params[1].d));
+    });
+}
+
 int var_kernel(pt_call *call) {
     reduction_plan plan;
     if (int status = plan_dims(call, 0, plan)) return status;
@@ -444,16 +506,36 @@ int var_kernel(pt_call *call) {
     });
 }
 
-/* to.a: the order of the norm */
+/* to.a: the order of the norm; to.out2: an atomic that says whether a sum of powers is not in the
+ * range in which it keeps its digits */
 struct norm_write {
     template <class O>
     static void apply(O &out, const double &s, const sink &to, int64_t) {
         const double p = to.a;
-        out = convert<O>(p == 2                                    ? sqrt(s)
-                         : p == 0 || p == 1 || fabs(p) == HUGE_VAL ? s
-                                                                   : pow(s, 1 / p));
+        if (p == 0 || p == 1 || fabs(p) == HUGE_VAL) {
+            out = convert<O>(s);
+            return;
+        }
+        out = convert<O>(p == 2 ? sqrt(s) : pow(s, 1 / p));
+        if (s < 1e-280 || s == HUGE_VAL)
+            reinterpret_cast<std::atomic<bool> *>(to.out2)->store(true, std::memory_order_relaxed);
     }
 };
+struct scaled_norm_write {
+    template <class O, class S>
+    static void apply(O &out, const S &s, const sink &, int64_t) {
+        out = convert<O>(s.end > 0 && s.end < HUGE_VAL ? s.end * pow(s.sum, 1 / s.p) : s.end);
+    }
+};
+template <bool SMALLEST>
+inline int scaled_norm(pt_call *call, const source &from, const reduction_plan &plan, double p) {
+    const scaled_norm_op<SMALLEST> op{p};
+    return visit<FLOATS>(call, call->out[0].dtype, [&](auto tag) {
+        using S = typename scaled_norm_op<SMALLEST>::state;
+        return reduce(call, reducer_of(&op), from, plan,
+                      sink_of<PT_TYPE(tag), S, scaled_norm_write>(call));
+    });
+}
 int vector_norm_kernel(pt_call *call) {
     reduction_plan plan;
     if (int status = plan_dims(call, 1, plan)) return status;
@@ -465,6 +547,8 @@ int vector_norm_kernel(pt_call *call) {
         return int(PT_OK);
     });
     if (status) return status;
+    std::atomic<bool> lost{false};
+    to.out2 = reinterpret_cast<char *>(&lost);
     if (p == 2 && pt_is(in.dtype, HALVES | bit(PT_FLOAT32))) {
         const norm2_float o;
         return reduce(call, reducer_of(&o),
@@ -481,12 +565,13 @@ int vector_norm_kernel(pt_call *call) {
     });
     if (status) return status;
     auto go = [&](const auto &op) { return reduce(call, reducer_of(&op), from, plan, to); };
-    if (p == 2) return go(norm_op<NORM_2>{p});
     if (p == 1) return go(norm_op<NORM_1>{p});
     if (p == 0) return go(norm_op<NORM_0>{p});
     if (p == HUGE_VAL) return go(norm_op<NORM_MAX>{p});
     if (p == -HUGE_VAL) return go(norm_op<NORM_MIN>{p});
-    return go(norm_op<NORM_P>{p});
+    status = p == 2 ? go(norm_op<NORM_2>{p}) : go(norm_op<NORM_P>{p});
+    if (status || !lost.load(std::memory_order_relaxed) || p != p) return status;
+    return p < 0 ? scaled_norm<true>(call, from, plan, p) : scaled_norm<false>(call, from, plan, p);
 }
 
 struct logsumexp_write {
@@ -543,6 +628,7 @@ extern "C" const pt_kernel_entry PT_CAT(pt_kernels_reduction_, PT_ISA)[] = {
     {"nansum", nansum_kernel},
     {"prod", prod_kernel},
     {"var", var_kernel},
+    {"std", std_kernel},
     {"vector_norm", vector_norm_kernel},
     {"logsumexp", logsumexp_kernel},
     {"count_nonzero", truth_kernel<COUNT>},

@@ -133,6 +133,12 @@ structured(
     doc="Variance with a correction to the divisor.")
 
 structured(
+    "std_dims(input, dim: Dims = None, correction: Float = 1.0, keepdim=False)", node="StdBackward0", types=REAL,
+    kernel="std", internal=True, called="std", out="reduced",
+    reference="std(x, axis=dim, ddof=correction, keepdims=keepdim)", jvp="reduced",
+    doc="Standard deviation: the root of a variance that the dtype need not hold.")
+
+structured(
     "logsumexp_of(input, dim: Dims, keepdim=False)", types=REAL, promote="float",
     kernel="logsumexp", out="reduced", internal=True, called="logsumexp", node="LogsumexpBackward0",
     reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", jvp="reduced", out_dtype="cast",

@@ -4,11 +4,11 @@ from ptcore._ops.table.schema import FLOATING, REAL, elementwise, made, spelling
 
 # -- of one tensor ----------------------------------------------------------------------------
 def _function(name, partial, low, high, text, example, *, formula=None, reference=None, alias=(), cost=16,
-              autocast=None, special=False, types=REAL):
+              autocast=None, special=False, types=REAL, exact=None):
     argument, result = example
     elementwise(
         f"{name}(input)", types=types, promote="float", formula=formula or f"{name}(x)", partial=[partial],
-        cost=cost, sample=uniform(low, high), reference=reference or f"special.{name}(x)", alias=alias,
+        exact=exact, cost=cost, sample=uniform(low, high), reference=reference or f"special.{name}(x)", alias=alias,
         autocast=autocast, public=[f"special.{name}"] if special else None, method=not special, inplace=not special,
         doc=f"""{text}
 
@@ -35,7 +35,7 @@ _function("sinc", "where(x == 0, 0.0, (cos(3.141592653589793 * x)"
           " - sin(3.141592653589793 * x) / (3.141592653589793 * x)) / x)", -3, 3,
           "``sin(pi * x) / (pi * x)``, and 1 at 0.", ("0., 0.5", "1.0000, 0.6366"),
           formula="where(x == 0, 1.0, sin(3.141592653589793 * x) / (3.141592653589793 * x))", reference="sinc(x)",
-          types=FLOATING)
+          types=FLOATING, exact="-3.141592653589793 * spherical_bessel_j_of(3.141592653589793 * x, 1.0)")
 
 _function("deg2rad", "0.017453292519943295", -180, 180, "Degrees as radians.", ("180., 90.", "3.1416, 1.5708"),
           formula="x * 0.017453292519943295", reference="deg2rad(x)", cost=1)

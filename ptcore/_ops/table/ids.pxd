@@ -47,6 +47,7 @@ cdef extern from "_letters.h":
 cdef enum:
     MAX_OPS = 4096                      # the limit of ids, ops registered at run time included
     BY_TYPE = 32                        # a bit of pt_opinfo.saved: see saved_code in call.pxd
+    KEPT = 16                           # another one, of an operand: see is_kept in call.pxd
 
 cdef pt_opinfo *info(int op) noexcept
 cdef void set_slow(pt_opinfo *o) noexcept

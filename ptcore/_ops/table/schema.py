@@ -154,6 +154,7 @@ class Row:
         self.stored = columns.pop("stored", stored.types_of(self.name))
         self.formula = columns.pop("formula", None)
         self.partial = columns.pop("partial", None)
+        self.exact = columns.pop("exact", None)
         self.vjp = columns.pop("vjp", None)
         self.jvp = columns.pop("jvp", self.default_jvp())
         self.promote = columns.pop("promote", "default")
@@ -331,7 +332,9 @@ def elementwise(signature, **columns):
     """One formula applied to each element after broadcasting.
 
     Columns: ``types`` with loops, ``formula`` (x, y, z: the tensors in order; parameters by
-    name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
+    name), ``partial`` (one text per tensor, None: no gradient), ``exact`` (of a function of one tensor: the partial in
+    ``x`` for real numbers, where that in ``out`` loses digits because ``out`` has none left; the rule uses it if it has
+    the operand: see ``is_kept`` in call.pxd), ``promote`` ("default",
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
     ``integers`` (the allowed values of the last operand for integers: "any", "nonzero" for divisors,
     "nonnegative" for exponents given as numbers), ``selects`` ("one": each element of the result is an element of an
@@ -441,7 +444,7 @@ def declared(module):
 
 def derived(row):
     """The fused gradients of an elementwise row: {input: the Row of ``gradient * partial``}, one for each partial that
-    is neither a constant nor a name.
+    is neither a constant nor a name. That of ``exact`` is under "x" beside a partial in ``out``, else in its place.
 
     ``uses`` of such a row has the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the original row that
     follow ``gradient`` in the signature, by their original names. In the signature ``out`` is called ``result``.
@@ -449,7 +452,10 @@ def derived(row):
     found = {}
     if row.kind != "elementwise":
         return found
-    for i, text in enumerate(row.partial or ()):
+    texts = dict(enumerate(row.partial or ()))
+    if row.exact:                       # complex numbers have no fused gradients
+        texts["x" if "out" in expr.uses(row.partial[0])[0] else 0] = row.exact
+    for i, text in texts.items():
         if text is None or expr.trivial(text):
             continue
         data, _ = expr.uses(text)

@@ -31,7 +31,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
 from ptcore.autograd.helpers import adjoint_of as adjoint
-from ptcore.autograd.helpers import conj_of
+from ptcore.autograd.helpers import conj_of, differentiated, known, zeros_among
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -454,11 +454,63 @@ def matrix_exp_forward(t, A):
 
 # -- determinants ------------------------------------------------------------------------------------
 
+def adjugate(A):
+    """The adjugate and the determinant of small matrices, by products alone (Faddeev and LeVerrier)."""
+    n = A.shape[-1]
+    one = expand(eye(n, dtype=A.dtype, device=A.device), A.shape)
+    found = one
+    for k in range(1, n):
+        product = matmul(A, found)
+        found = product - one * as_matrix(sum_of(diagonal(product, 0, -2, -1), -1) / k)
+    sign = -1.0 if n % 2 == 0 else 1.0
+    return found * sign, sum_of(diagonal(matmul(A, found), 0, -2, -1), -1) * (sign / n)
+
+
+def smooth_cofactors(A):
+    """The derivative of the determinant as a function that has derivatives of every order at singular matrices, too;
+    None if all are far from singular.
+
+    In the bases of singular vectors, which are constants, A is B. Its block of the large singular values has an inverse
+    P; the rest C = B22 - B21 P B12 is small, and nothing is divided by it:
+
+        adj B = det B11 [[P det C + P B12 adj(C) B21 P, -P B12 adj(C)], [-adj(C) B21 P, adj(C)]]"""
+    n = A.shape[-1]
+    u, s, vh = _linalg_svd(A.detach(), False, True)
+    largest = slice(s, -1, 0, 1, 1)
+    large = s > largest * 2.0 ** (-12 if s.dtype.itemsize == 4 else -26)
+    r = int(sum_of(large, -1).min())
+    if r == n:
+        return None
+    b = matmul(matmul(adjoint(u), A), adjoint(vh))
+    upper, lower = slice(b, -2, 0, r, 1), slice(b, -2, r, n, 1)
+    rest = slice(lower, -1, r, n, 1)
+    if r:
+        inner = slice(upper, -1, 0, r, 1)
+        inverse = _linalg_inv(inner, True)[0]
+        right = matmul(inverse, slice(upper, -1, r, n, 1))
+        left = matmul(slice(lower, -1, 0, r, 1), inverse)
+        adj, size = adjugate(rest - matmul(left, slice(upper, -1, r, n, 1)))
+        last = matmul(adj, left)
+        adj = cat([cat([inverse * as_matrix(size) + matmul(right, last), -matmul(right, adj)], -1),
+                   cat([-last, adj], -1)], -2) * as_matrix(inner.det())
+    else:
+        adj = adjugate(rest)[0]
+    return matmul(matmul(u, adjoint(adj)), vh) * as_matrix(conj_of(u.det() * vh.det()))
+
+
 def cofactors(A, out):
     """The derivative of the determinant: the inverse's adjoint times the determinant. For a singular matrix it is
     computed from the products of all singular values but one."""
-    if not has_values(out) or not (out == 0).any():
-        return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(out))
+    if differentiated() and A.shape[-1] and known(A):
+        found = smooth_cofactors(A)
+        if found is not None:
+            return found
+    elif zeros_among(out == 0):
+        return singular_cofactors(A)
+    return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(out))
+
+
+def singular_cofactors(A):
     u, s, vh = _linalg_svd(A, False, True)
     first = slice(cumprod(s, -1), -1, 0, s.shape[-1] - 1, 1)
     last = cumprod(s.flip(-1), -1).flip(-1)

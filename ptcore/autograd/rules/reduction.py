@@ -136,12 +136,27 @@ def var_dims(g, input, dim, correction, keepdim):
     return scale * g * (input - mean_of(input, dim, True))
 
 
+@vjp("std_dims")
+@again("std_dims")
+def std_dims(g, input, out, dim, correction, keepdim):
+    n = size_of(input.shape, dim) - correction
+    scale = 1.0 / n if n > 0 else float("nan")
+    out = restored(out, input.shape, dim, keepdim)
+    none = out == 0
+    share = (input - mean_of(input, dim, True)) / masked_fill(out, none, 1)
+    return scale * masked_fill(restored(g, input.shape, dim, keepdim), none, 0) * share
+
+
 @vjp("logsumexp_of")
 @again("logsumexp_of")
 def logsumexp_of(g, input, out, dim, keepdim):
+    """The weights are divided by their sum: of a large log-sum-exp rounding has left no digits for the sum of terms."""
     out = restored(out, input.shape, dim, keepdim)
     some = masked_fill(out, out == float("-inf"), 0)        # if all inputs are -inf, weights are 0 and not NaN
-    return restored(g, input.shape, dim, keepdim) * exp(input - some)
+    weights = exp(input - some)
+    whole = sum_of(weights, dim, True)
+    whole = masked_fill(whole, (whole == 0) | (out == float("inf")), 1)
+    return restored(g, input.shape, dim, keepdim) / whole * weights
 
 
 @vjp("vector_norm")

@@ -18,7 +18,7 @@ LENGTHS = (1, 2, 5, 17, 67, 300)
 REDUCTIONS = {
     "sum": [()], "prod_dims": [()], "mean": [()], "amax": [()], "amin": [()], "max_dim": [()], "min_dim": [()],
     "argmax": [()], "argmin": [()], "any": [()], "all": [()], "count_nonzero": [()],
-    "var_dims": [(1.0,), (0.0,)], "logsumexp": [()], "cumsum": [()], "cumprod": [()],
+    "var_dims": [(1.0,), (0.0,)], "std_dims": [(1.0,), (0.0,)], "logsumexp": [()], "cumsum": [()], "cumprod": [()],
     "softmax": [()], "log_softmax": [()], "sort": [(False,), (True,)],
 }
 NORMS = (2.0, 1.0, 0.0, 3.0, 0.5, np.inf, -np.inf)
@@ -75,9 +75,9 @@ def assert_near_extremes(got, want, dtype, rtol, context):
 def test_floats(name, dtype, rng):
     for n in LENGTHS:
         x = lines(dtype, n, rng)
-        if name in ("var_dims", "prod_dims", "cumprod", "cumsum", "sum", "mean") and dtype == "float64":
+        if name in ("var_dims", "std_dims", "prod_dims", "cumprod", "cumsum", "sum", "mean") and dtype == "float64":
             x = x[~(np.abs(x) > 1e300).any(1) | np.isinf(x).any(1)]     # the reference itself overflows
-        if name in ("mean", "var_dims"):        # its sum is formed in the dtype of the lanes
+        if name in ("mean", "var_dims", "std_dims"):    # its sum is formed in the dtype of the lanes
             with np.errstate(all="ignore"):
                 x = x[~((np.abs(x) > 1e30) & np.isfinite(x)).any(1)]
         if name == "log_softmax":               # inf - inf

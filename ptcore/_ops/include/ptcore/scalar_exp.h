@@ -263,6 +263,13 @@ template<class T> PT_INLINE T real_sigmoid(T x) {
 }
 PT_REAL_1(sigmoid)
 
+/* the derivative of sigmoid, which sigmoid(x) (1 - sigmoid(x)) loses where sigmoid rounds to 1 */
+template<class T> PT_INLINE T real_sigmoid_slope(T x) {
+    T e = exp_minus_abs(x), d = T(1) + e;
+    return e / (d * d);
+}
+PT_REAL_1(sigmoid_slope)
+
 template<class T> PT_INLINE T real_log_sigmoid(T x) {
     return (x < T(0) ? x : T(0)) - log1p(exp_minus_abs(x));
 }

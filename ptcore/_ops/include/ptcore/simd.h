@@ -29,7 +29,7 @@
 #else
 #define PT_SHUFFLE_VECTORS 0
 #endif
-#if PT_GNU_VECTORS && defined(__AVX2__)
+#if PT_GNU_VECTORS && (defined(__AVX2__) || defined(__SSE2__))
 #include <immintrin.h>
 #endif
 
@@ -240,6 +240,33 @@ struct simd {
     }
 #endif
 };
+
+/* the first and the second half of the lanes as doubles */
+inline void widen(simd<float>::vector v, simd<double>::vector &first,
+                  simd<double>::vector &second) {
+#if PT_GNU_VECTORS && defined(__AVX512F__)
+    const __m512 x = __m512(v);
+    first = simd<double>::vector(_mm512_cvtps_pd(_mm512_castps512_ps256(x)));
+    second = simd<double>::vector(_mm512_cvtps_pd(
+        _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1))));
+#elif PT_GNU_VECTORS && defined(__AVX2__)
+    const __m256 x = __m256(v);
+    first = simd<double>::vector(_mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+    second = simd<double>::vector(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+#elif PT_GNU_VECTORS && defined(__SSE2__)
+    const __m128 x = __m128(v);
+    first = simd<double>::vector(_mm_cvtps_pd(x));
+    second = simd<double>::vector(_mm_cvtps_pd(_mm_movehl_ps(x, x)));
+#else
+    constexpr int W = simd<float>::width;
+    float lane[W];
+    double wide[W];
+    simd<float>::store(lane, v);
+    for (int l = 0; l < W; ++l) wide[l] = double(lane[l]);
+    first = simd<double>::load(wide);
+    second = simd<double>::load(wide + W / 2);
+#endif
+}
 
 /* Selections, for vectors of any width and for scalars. select_max and select_min keep the first
  * NaN. maximum and minimum keep a where b is NaN; each is one instruction. */
