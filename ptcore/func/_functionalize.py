@@ -55,8 +55,7 @@ DETACHED, PAIRS, NUMBERS = [(op_id(name), (), None) for name in ("detach", "view
 class Memory:
     """The value that tensors share if they are views of each other, and the number of its replacements.
 
-    ``shared`` is set if tensors outside of this group show the same memory: then a write is refused. ``start`` is the
-    offset of the first value.
+    ``shared`` is set if tensors outside of this group show the same memory: then a write is refused.
 
     ``fills`` says whether the first tensor's elements fill a storage of its own: 2 in order, 1 in another order, which
     every value then has, 0 not at all. A window (``as_strided``) counts places of the storage, so then the value becomes
@@ -64,11 +63,10 @@ class Memory:
     the first steps of the chains through which was written.
     """
 
-    __slots__ = ("counter", "fills", "first", "low", "root", "shared", "start", "value", "version", "windows")
+    __slots__ = ("counter", "fills", "first", "low", "root", "shared", "value", "version", "windows")
 
     def __init__(self, value):
         self.value, self.version, self.shared = value, 0, False
-        self.start = value.storage_offset()
         self.counter = counter_of_writes(value)
         self.fills = _fills(value)
         self.first = None if self.fills == 2 else value
@@ -88,7 +86,7 @@ class Memory:
             if self.version:
                 line = put_back(root, line, self.value)
                 self.windows[root[1][:3]] = None
-            self.value, self.root, self.start = line, (root,), self.low
+            self.value, self.root = line, (root,)
 
     def note_write(self, steps):
         """Notes which places of the line a write through a chain of views may change."""
@@ -310,10 +308,14 @@ UNDO = {
 
 
 def _pattern(x):
-    """A tensor of meta like x, or what is no tensor as it is."""
+    """A tensor of meta with x's strides, or what is no tensor as it is."""
     if not isinstance(x, Tensor):
         return x
-    return empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), dtype=x.dtype, device="meta")
+    pattern = empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), dtype=x.dtype, device="meta")
+    for d, s in enumerate(x.stride()):
+        if s < 0:
+            pattern = run(SLICE, (pattern, d, None, None, -1))
+    return pattern
 
 
 def copies(x, shape):
@@ -321,10 +323,7 @@ def copies(x, shape):
     if x.is_contiguous():
         return False
     with aside():
-        pattern = empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), device="meta")
-        for d, s in enumerate(x.stride()):
-            if s < 0:
-                pattern = run(SLICE, (pattern, d, None, None, -1))
+        pattern = _pattern(x)
         whole = pattern if pattern._base is None else pattern._base
         return pattern.reshape(shape)._base is not whole
 
@@ -448,15 +447,15 @@ class Functionalizer(Interpreter):
             return result
         if result is values[0]:
             return args[0]
-        if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
-            with aside():               # strides that the view would have in the memory
-                places = run(op, (_pattern(args[0]), *args[1:]))
-        else:
-            places = result
+        places, start = result, None
+        if self.copies:                 # the strides and the offset that the view would have in the memory
+            with aside():
+                pattern = _pattern(args[0])
+                places, start = run(op, (pattern, *args[1:])), args[0].storage_offset() - pattern.storage_offset()
         if isinstance(result, tuple):
-            return tuple([self.shown(whole, (op, args[1:], k), r, p, args[0])
+            return tuple([self.shown(whole, (op, args[1:], k), r, p, start)
                           for k, (r, p) in enumerate(zip(result, places))])
-        return self.shown(whole, (op, args[1:], None), result, places, args[0])
+        return self.shown(whole, (op, args[1:], None), result, places, start)
 
     def window(self, x, size, stride, offset):
         """The stand-in of a window over the memory of x, wherever in it x lies."""
@@ -478,15 +477,14 @@ class Functionalizer(Interpreter):
         place = value if not memory.low else run(WINDOW, (memory.first, size, stride, offset, (), 0))
         return self.stand_in(place, memory, (*views, last), row_major(value) if self.copies else value, True)
 
-    def shown(self, whole, step, value, place, x):
-        """The stand-in of a view of x; ``place`` has the view's strides and offset in a tensor like x."""
-        views = (*whole.views, step)
-        if place is value or place.dtype is not x.dtype:
-            return self.stand_in(value, whole.memory, views, row_major(value) if self.copies else value, whole.placed)
-        memory = whole.memory
-        offset = memory.value.storage_offset() + x.storage_offset() - memory.start + place.storage_offset()
-        lying = memory.value.as_strided(place.shape, place.stride(), offset)
-        return self.stand_in(lying, whole.memory, views, row_major(value), whole.placed)
+    def shown(self, whole, step, value, place, start):
+        """The stand-in of a view; ``place`` has its strides, and its offset from the place ``start`` on."""
+        views, memory = (*whole.views, step), whole.memory
+        if start is None or place.dtype is not memory.value.dtype:
+            return self.stand_in(value, memory, views, row_major(value) if self.copies else value, whole.placed)
+        lying = memory.first if memory.low else memory.value
+        lying = lying.as_strided(place.shape, place.stride(), start + place.storage_offset())
+        return self.stand_in(lying, memory, views, row_major(value), whole.placed)
 
 
 def functionalize(func, *, remove="mutations"):
