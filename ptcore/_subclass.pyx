@@ -88,6 +88,12 @@ def set_data(Tensor t, Tensor data not None):
     cdef uint64_t version = version_of(t)
     if t is data:
         return
+    if (t.flags | data.flags) & PT_INTERPOSED:
+        # what the program sets here would be lost: an interpreter follows values, not which memory shows them
+        told(TOLD_CHANGED, "data", t)           # a capture ends here
+        from ptcore._errors import here
+        raise RuntimeError("data: the memory of a traced or batched tensor cannot be set, nor shown by another tensor; "
+                           "write to it in place with copy_" + here())
     forget_cast(t)
     if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
         raise RuntimeError(f"data: dtype must be floating or complex, got "

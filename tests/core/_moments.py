@@ -255,7 +255,7 @@ class Scaled(Steps):
         return [p.tolist() for p in objects[2][1].parameters()], objects[2][0].state_dict()
 
 
-class Random(Program):
+class Modules(Program):
     """Forks of the generator, and states of modules."""
 
     def begin(self):
@@ -288,7 +288,7 @@ PROGRAMS = {
     "load .pt": Loads(".pt"), "load .safetensors": Loads(".safetensors"),
     **{f"steps of {name}": Steps(make) for name, make in OPTIMIZERS.items()},
     "steps with a scaler": Scaled(OPTIMIZERS["SGD"]), "hooks": Hooks(), "contexts": Contexts(), "decorators": Decorated(),
-    "checkpoints": Checkpoints(), "transformations": Transformed(), "modules": Random()}
+    "checkpoints": Checkpoints(), "transformations": Transformed(), "modules": Modules()}
 
 
 def state():
