@@ -129,7 +129,7 @@ def gradients(library, call, values, number, write, copied=False, parameters=(),
         outputs = tensors_of(call(copies_of(values, library) if operand and copied else values), library)
     except Exception as error:
         raise Refused("call", error) from error
-    if operand and not outputs or not operand and number >= len(outputs):
+    if (operand and not outputs) or (not operand and number >= len(outputs)):
         return None
     if copied and not operand:
         outputs = [y.clone() for y in outputs]

@@ -127,7 +127,7 @@ def place_of(Tensor t):
 
 
 def sync_folder(folder):
-    """Syncs the names of a folder to the disk. No code of Python runs while it is open, so no interrupt leaves it open."""
+    """Syncs the names of a folder to the disk. No code of Python runs meanwhile, so no interrupt leaves it open."""
     import os
     descriptor = os.open(folder, os.O_RDONLY)
     try:

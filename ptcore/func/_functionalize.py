@@ -58,9 +58,9 @@ class Memory:
     ``shared`` is set if tensors outside of this group show the same memory: then a write is refused.
 
     ``fills`` says whether the first tensor's elements fill a storage of its own: 2 in order, 1 in another order, which
-    every value then has, 0 not at all. A window (``as_strided``) counts places of the storage, so then the value becomes
-    the line of all places (`unroll`), ``root`` is the step that leads from it to the first tensor, and ``windows`` has
-    the first steps of the chains through which was written.
+    every value then has, 0 not at all. A window (``as_strided``) counts places of the storage. Then the value becomes
+    the line of all places (`unroll`), of which ``low`` is the first, ``root`` is the step that leads from it to the first
+    tensor, and ``windows`` has the windows of the line through which was written.
     """
 
     __slots__ = ("counter", "fills", "first", "low", "root", "shared", "value", "version", "windows")
@@ -77,7 +77,8 @@ class Memory:
         first = self.first
         if first is not None and not self.root:
             # sizes that are symbols get a guard: a window counts places of the storage that is there now
-            shape, stride, offset = tuple(map(int, first.shape)), tuple(map(int, first.stride())), first.storage_offset()
+            shape, stride = [tuple(map(int, numbers)) for numbers in (first.shape, first.stride())]
+            offset = first.storage_offset()
             self.low, end = _places_of(first, shape, stride, offset)
             line = run(WINDOW, (first, (end - self.low,), (1,), self.low, stride, offset))
             if self.low:
@@ -193,7 +194,8 @@ class Functional(Payload):
         return self.tensor.item()
 
     def detached(self):
-        return self.owner.stand_in(shown(DETACHED, self.tensor), self.memory, (*self.views, DETACHED), None, self.placed)
+        value, views = shown(DETACHED, self.tensor), (*self.views, DETACHED)
+        return self.owner.stand_in(value, self.memory, views, None, self.placed)
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
@@ -465,7 +467,7 @@ class Functionalizer(Interpreter):
         line, views = memory.value, []
         if x.dtype is not line.dtype:
             if memory.low:
-                raise RuntimeError("functionalize: as_strided of a part of a batch, seen with another dtype, is not known")
+                raise RuntimeError("functionalize: as_strided of a part of a batch that is seen with another dtype")
             views = _seen_with(line, x.dtype)
         if DETACHED in payload.views:
             views.append(DETACHED)

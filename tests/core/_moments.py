@@ -105,7 +105,7 @@ class Steps(Program):
             schedule.step()
 
     def check(self, objects):
-        model, optimizer, schedule, x = objects
+        model, optimizer, *_ = objects
         self.run(objects)
         assert all(p.isfinite().all() for p in model.parameters())
         optimizer.load_state_dict(optimizer.state_dict())
@@ -136,7 +136,7 @@ class Hooks(Program):
             h.remove()
 
     def check(self, objects):
-        model, x, told = objects
+        model, x, _ = objects
         for hooks in (model._forward_hooks, model._forward_pre_hooks, model._backward_hooks):
             hooks.clear()
         model(x).sum().backward()
@@ -245,7 +245,7 @@ class Scaled(Steps):
             average.update_parameters(model)
 
     def check(self, objects):
-        model, optimizer, (scaler, average), x = objects
+        scaler = objects[2][0]
         # as in PyTorch, update() goes before the next step where a step was left
         with contextlib.suppress(AssertionError):
             scaler.update()

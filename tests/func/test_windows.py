@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import ptcore as pt
-from ptcore import jit
 from ptcore.func import functionalize
 from ptcore.fx.experimental.proxy_tensor import make_fx
 
@@ -119,7 +118,8 @@ def run(f, layout, leaf=False):
     return [y.detach().numpy() for y in (*results, base)] + ([] if slope is None else [slope.numpy()])
 
 
-MAKERS = {"functional": lambda f, x: functionalize(f), "copies": lambda f, x: functionalize(f, remove="mutations_and_views"),
+MAKERS = {"functional": lambda f, x: functionalize(f),
+          "copies": lambda f, x: functionalize(f, remove="mutations_and_views"),
           "twice": lambda f, x: functionalize(functionalize(f)),
           "graph": lambda f, x: make_fx(functionalize(f))(x),
           "graph of copies": lambda f, x: make_fx(functionalize(f, remove="mutations_and_views"))(x),
