@@ -59,7 +59,7 @@ class Memory:
 
     ``fills`` says whether the first tensor's elements fill a storage of its own: 2 in order, 1 in another order, which
     every value then has, 0 not at all. A window (``as_strided``) counts places of the storage. Then the value becomes
-    the line of all places (`unroll`), of which ``low`` is the first, ``root`` is the step that leads from it to the first
+    the line of all places (`unroll`), ``low`` is the first of them, ``root`` is the step that leads to the first
     tensor, and ``windows`` has the windows of the line through which was written.
     """
 
