@@ -116,7 +116,8 @@ def parts(seed):
                         str(WORK / f"{name}.tsv"), "--details", str(WORK / f"{name}.json")],
                        {"PYTHONPATH": os.pathsep.join(str(ROOT / "tests" / part) for part in ("", "ops", folder))})
     # random programs under nested transformations
-    for name, number in (("programs", PROGRAMS), ("write_programs", PROGRAMS // 5), ("storage_windows", PROGRAMS // 20)):
+    for name, number in (("programs", PROGRAMS), ("write_programs", PROGRAMS // 5),
+                         ("storage_windows", PROGRAMS // 20)):
         found[name] = ([*pytest, f"tests/func/test_{name}.py"],
                        {"PTCORE_TEST_PROGRAMS": str(number), "PTCORE_TEST_SEED": str(seed % 10**9)})
     # random programs of script, and such of ``compile`` between whose calls what they read changes
