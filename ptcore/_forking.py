@@ -17,7 +17,17 @@ LOCKS = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock
 LIBRARIES = {"ptcore", "numpy", "scipy", "ml_dtypes", *sys.stdlib_module_names}
 LONGEST = 10.0                      # seconds for which a fork waits
 BOOTSTRAP, LOADERS = "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"
-_unfinished = set()                 # modules that the last fork waited for in vain
+
+
+class _Fork(_thread._local):
+    """What a thread notes of its fork: two may fork at the same moment.
+
+    ``unfinished``: the modules that it waited for in vain.
+    """
+    unfinished = frozenset()
+
+
+_fork = _Fork()
 
 
 def _imported_by(frame):
@@ -74,8 +84,8 @@ def wait_for_imports(longest=LONGEST):
 def before_fork():
     """What a fork waits for."""
     absent = [name for name in LOCKS if name not in sys.modules]
-    _unfinished.clear()
-    _unfinished.update(wait_for_imports())
+    _fork.unfinished = frozenset()      # where an interrupt ends the wait, none of the last fork's
+    _fork.unfinished = wait_for_imports()
     for name in absent:
         module = sys.modules.get(name)
         if module is not None and not module.__spec__._initializing:
@@ -85,10 +95,10 @@ def before_fork():
 def forget_unfinished():
     """Forgets, in the child of a fork, libraries that threads of the parent were importing, and all locks of theirs."""
     renew()
-    own = _imported_by(sys._getframe())
+    own, unfinished = _imported_by(sys._getframe()), _fork.unfinished
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__dict__", {}).get("__spec__")
-        if getattr(spec, "_initializing", False) and name not in own and (name in _unfinished or _is_of_library(name)):
+        if getattr(spec, "_initializing", False) and name not in own and (name in unfinished or _is_of_library(name)):
             del sys.modules[name]
     bootstrap = sys.modules["importlib._bootstrap"]
     locks, me = getattr(bootstrap, "_module_locks", {}), _thread.get_ident()

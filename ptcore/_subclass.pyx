@@ -8,9 +8,9 @@ import sys
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore import _tensor
-from ptcore._shape cimport any_symbolic, read_sizes
+from ptcore._shape cimport any_symbolic, is_dense, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._tensor cimport *
 from ptcore._state cimport stacks
@@ -88,6 +88,12 @@ def set_data(Tensor t, Tensor data not None):
     cdef uint64_t version = version_of(t)
     if t is data:
         return
+    if (t.flags | data.flags) & PT_INTERPOSED:
+        # what the program sets here would be lost: an interpreter follows values, not which memory shows them
+        told(TOLD_CHANGED, "data", t)           # a capture ends here
+        from ptcore._errors import here
+        raise RuntimeError("data: the memory of a traced or batched tensor cannot be set, nor shown by another tensor; "
+                           "write to it in place with copy_" + here())
     forget_cast(t)
     if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
         raise RuntimeError(f"data: dtype must be floating or complex, got "
@@ -244,6 +250,21 @@ def become(Tensor x not None, Payload payload=None):
 def payload_of(Tensor x not None):
     """The payload of a stand-in; None for any other tensor."""
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
+
+
+def fills_storage(Tensor t not None):
+    """2 if the elements lie in order from the start to the end of the storage, 1 if they fill it in another order, else
+    0; of a stand-in, those that it shows."""
+    if t.flags & PT_VALUELESS:
+        return 2
+    if t.offset != 0 or t.count * ITEMSIZE[t.dt] != t.storage.nbytes:
+        return 0
+    return 2 if not t.flags & PT_NONCONTIGUOUS else is_dense(t.rank, t.dims, t.dims + t.rank)
+
+
+def storage_places(Tensor t not None):
+    """How many elements the storage has room for; of a stand-in, the storage that it shows."""
+    return t.storage.nbytes // ITEMSIZE[t.dt]
 
 
 def symbolic_layout(Tensor t not None, bint strides):

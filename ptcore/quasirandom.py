@@ -53,15 +53,14 @@ class SobolEngine:
         dtype : dtype, optional
             By default the default dtype.
         """
-        import warnings
+        from numpy import concatenate
 
         from ptcore import from_numpy, get_default_dtype
         if n < 0:
             raise ValueError(f"SobolEngine.draw: n must not be negative, got {n}")
-        with warnings.catch_warnings():
-            # SciPy warns of counts that are no power of 2; PyTorch does not.
-            warnings.simplefilter("ignore", UserWarning)
-            points = self._engine.random(n)
+        # SciPy warns if the first points are no power of 2, PyTorch does not: the first point is asked for alone.
+        count = min(n, 1) if self._engine.num_generated == 0 else 0
+        points = concatenate([self._engine.random(count), self._engine.random(n - count)])
         self.num_generated += n
         found = from_numpy(points).to(get_default_dtype() if dtype is None else dtype)
         if out is None:

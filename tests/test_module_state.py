@@ -20,7 +20,6 @@ ENDS = {"__enter__", "__exit__"}
 
 # "file:name": why other threads see it.
 ALLOWED = {
-    "_forking.py:_unfinished": "set before a fork, for its child",
     "_ops/__init__.py:_rows": "the rows that there are; a package's are taken off with their library",
     "_ops/namespaces.py:_packets": "a cache of names, which goes with the op",
     "_ops/namespaces.py:custom": "the ops that there are, by name",

@@ -42,6 +42,7 @@ DIGITS_SEEDS = 10
 DIGITS_ACCURACY = 98.5
 KILLS = 100             # runs that are killed and go on
 INTERRUPTS = 100        # loaders that Ctrl-C ends, for each way to start processes
+MOMENTS = 6000          # interrupts of programs at random moments
 OP_DB_SEEDS = 3
 PROGRAMS = 100_000
 MUTATIONS = 150
@@ -96,6 +97,8 @@ def parts(seed):
     found["restart"] = ([*pytest, "tests/utils/test_restart.py"], {"PTCORE_TEST_KILLS": str(KILLS)})
     found["interrupts"] = ([*pytest, "tests/utils/test_workers.py", "-k", "ctrl_c"],
                            {"PTCORE_TEST_INTERRUPTS": str(INTERRUPTS)})
+    found["moments"] = ([*pytest, "tests/core/test_moments.py"],
+                        {"PTCORE_TEST_MOMENTS": str(MOMENTS), "PTCORE_TEST_SEED": str(seed % 10**9)})
     found["digits"] = ([sys.executable, "-P", "-m", "ptcore.examples.digits", "--quiet", "--output", str(WORK),
                         "--seeds", *map(str, seeds)], {})
     found["files"] = ([sys.executable, "-P", "tools/fuzz_files.py", "--cases", "1000000", "--seed", str(seed), "--jobs",
@@ -113,7 +116,8 @@ def parts(seed):
                         str(WORK / f"{name}.tsv"), "--details", str(WORK / f"{name}.json")],
                        {"PYTHONPATH": os.pathsep.join(str(ROOT / "tests" / part) for part in ("", "ops", folder))})
     # random programs under nested transformations
-    for name, number in (("programs", PROGRAMS), ("write_programs", PROGRAMS // 5)):
+    for name, number in (("programs", PROGRAMS), ("write_programs", PROGRAMS // 5),
+                         ("storage_windows", PROGRAMS // 20)):
         found[name] = ([*pytest, f"tests/func/test_{name}.py"],
                        {"PTCORE_TEST_PROGRAMS": str(number), "PTCORE_TEST_SEED": str(seed % 10**9)})
     # random programs of script, and such of ``compile`` between whose calls what they read changes

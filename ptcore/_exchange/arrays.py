@@ -51,7 +51,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         else:
             obj = frombuffer(obj, dtype=get_default_dtype() if dtype is None else dtype)
     t = as_array(obj, dtype, device, copy)
-    if requires_grad:
+    if requires_grad and not t.requires_grad:
         t = t.detach()
         t.requires_grad = True
     return t

@@ -391,7 +391,9 @@ cdef object _placed(Tensor t, object device, bint requires_grad):
 
 
 cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str op):
-    """data as a tensor. It shares memory where possible, unless copy is set; dtype None keeps the data's dtype."""
+    """data as a tensor. It shares memory where possible, unless copy is set; dtype None keeps the data's dtype.
+
+    A copy by ``tensor`` has no history."""
     cdef Tensor t, r
     cdef int code = -1
     cdef bytes name = op.encode()
@@ -400,7 +402,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if isinstance(data, Tensor):
         t = <Tensor>data
         if copy or (code >= 0 and code != t.dt):
-            t = <Tensor>(detached(t) if copy else t).to(dtype_of(t.dt if code < 0 else code), copy=True)
+            t = <Tensor>(detached(t) if op == "tensor" else t).to(dtype_of(t.dt if code < 0 else code), copy=True)
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)
@@ -481,17 +483,21 @@ def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory where dtype and device allow."""
     if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
         return of_class(as_tensor, data, dtype=dtype, device=device)
+    if device is None:
+        device = _default_device()
     t = _copied(data, dtype, device, False, "as_tensor")
     return _placed(t if t is data else offered("as_tensor", t), device, False)
 
 
 def as_array(obj, dtype, device, copy):
     """``asarray``, but a buffer's elements are read by its format."""
+    if device is None:
+        device = _default_device()
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
         t = as_tensor(obj, dtype=dtype, device=device) if shares else None
-        source = as_tensor(obj) if shares else None
+        source = _copied(obj, None, None, False, "asarray") if shares else None
         if t is None or (isinstance(obj, Tensor) and t is not obj) or (
                 (source.dtype, source.device) != (t.dtype, t.device)):
             raise ValueError("asarray: a copy is needed, but copy=False was given")

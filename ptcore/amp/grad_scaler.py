@@ -85,8 +85,9 @@ class GradScaler:
         return self._scale, self._growth_tracker
 
     def _lazy_init_scale_growth_tracker(self, dev):
-        self._scale = full((), self._init_scale, dtype=float32, device=dev)
+        # the scale comes last: there, it says that both are
         self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=dev)
+        self._scale = full((), self._init_scale, dtype=float32, device=dev)
 
     def scale(self, outputs) -> Any:
         """A tensor, or nested lists and tuples of tensors, times the scale."""
@@ -139,8 +140,8 @@ class GradScaler:
             raise RuntimeError("unscale_() is being called after step().")
         inv_scale = self._scale.double().reciprocal().float()
         found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, found_inf, False)
-        state["stage"] = OptState.UNSCALED
+        state.update(found_inf_per_device=self._unscale_grads_(optimizer, inv_scale, found_inf, False),
+                     stage=OptState.UNSCALED)
 
     def _maybe_opt_step(self, optimizer, state, *args, **kwargs):
         if not sum([v.item() for v in state["found_inf_per_device"].values()]):
@@ -169,12 +170,13 @@ class GradScaler:
             # The optimizer gets the scale and whether a gradient is infinite, and skips its step itself.
             if state["stage"] is OptState.READY:
                 self._check_inf_per_device(optimizer)
-            optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else self._scale
-            optimizer.found_inf = sum(state["found_inf_per_device"].values())
             try:
+                optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else self._scale
+                optimizer.found_inf = sum(state["found_inf_per_device"].values())
                 result = optimizer.step(*args, **kwargs)
-            finally:
-                del optimizer.grad_scale, optimizer.found_inf
+            finally:                        # an interrupt may come before they are set
+                vars(optimizer).pop("grad_scale", None)
+                vars(optimizer).pop("found_inf", None)
             state["stage"] = OptState.STEPPED
             return result
         if state["stage"] is OptState.READY:

@@ -31,48 +31,133 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.table.ids import op_id, op_name
 from ptcore._state import enable_grad, is_history_recorded
-from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
+from ptcore._subclass import (
+    carried_by,
+    count_one,
+    counted_by,
+    counter_of_writes,
+    fills_storage,
+    payload_of,
+    stands_for,
+    storage_places,
+)
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
+from ptcore.autograd.batch import Batcher
+from ptcore.autograd.helpers import extent
 
 INPLACE = 1
-VIEW, RESHAPE, SLICE = op_id("view"), op_id("reshape"), op_id("slice")
-DETACHED = op_id("detach"), (), None            # a step of views
+VIEW, RESHAPE, SLICE, WINDOW = op_id("view"), op_id("reshape"), op_id("slice"), op_id("as_strided_of")
+# steps of views
+DETACHED, PAIRS, NUMBERS = [(op_id(name), (), None) for name in ("detach", "view_as_real", "view_as_complex")]
 
 
 class Memory:
     """The value that tensors share if they are views of each other, and the number of its replacements.
 
-    ``shared`` is set if tensors outside of this group show the same memory: then a write is refused. ``start`` is the
-    offset of the first value.
+    ``shared`` is set if tensors outside of this group show the same memory: then a write is refused.
+
+    ``fills`` says whether the first tensor's elements fill a storage of its own: 2 in order, 1 in another order, which
+    every value then has, 0 not at all. A window (``as_strided``) counts places of the storage. Then the value becomes
+    the line of all places (`unroll`), ``low`` is the first of them, ``root`` is the step that leads to the first
+    tensor, and ``windows`` has the windows of the line through which was written.
     """
 
-    __slots__ = ("counter", "shared", "start", "value", "version")
+    __slots__ = ("counter", "fills", "first", "low", "root", "shared", "value", "version", "windows")
 
     def __init__(self, value):
         self.value, self.version, self.shared = value, 0, False
-        self.start = value.storage_offset()
         self.counter = counter_of_writes(value)
+        self.fills = _fills(value)
+        self.first = None if self.fills == 2 else value
+        self.root, self.windows, self.low = (), {}, 0
+
+    def unroll(self):
+        """Prepares the value for windows: elements in order from the start of a storage of their own."""
+        first = self.first
+        if first is not None and not self.root:
+            # sizes that are symbols get a guard: a window counts places of the storage that is there now
+            shape, stride = [tuple(map(int, numbers)) for numbers in (first.shape, first.stride())]
+            offset = first.storage_offset()
+            self.low, end = _places_of(first, shape, stride, offset)
+            line = run(WINDOW, (first, (end - self.low,), (1,), self.low, stride, offset))
+            if self.low:
+                line = run("clone", (line,))
+            root = WINDOW, (shape, stride, offset - self.low, (1,), 0), None
+            if self.version:
+                line = put_back(root, line, self.value)
+                self.windows[root[1][:3]] = None
+            self.value, self.root = line, (root,)
+
+    def note_write(self, steps):
+        """Notes which places of the line a write through a chain of views may change."""
+        if self.root:
+            op, rest, _ = steps[0] if steps else DETACHED
+            self.windows[rest[:3] if op == WINDOW else (tuple(self.value.shape), (1,), 0)] = None
+
+    def copy_to(self, x):
+        """Writes the value to the first tensor, and to what the program has written to around it."""
+        if not self.root:
+            x.copy_(self.value)
+        for size, stride, offset in self.windows:
+            place, rest = x, (size, stride, offset, (1,), 0)
+            if rest != self.root[0][1]:
+                place = run(WINDOW, (x, size, stride, offset + self.low, x.stride(), x.storage_offset()))
+            place.copy_(run(WINDOW, (self.value, *rest)))
+
+
+def _is_sample(x):
+    """Whether x is a sample of a batch, which shows the memory of the first one."""
+    payload = payload_of(x)
+    while payload is not None and payload.tensor is not None:
+        if isinstance(payload.owner, Batcher):
+            return True
+        payload = payload_of(payload.tensor)
+    return False
+
+
+def _places_of(x, shape, stride, offset):
+    """The first place of x's storage that a program may name, and the one after the last."""
+    if _is_sample(x):
+        low, high = extent(shape, stride, offset)
+        return low, high + 1
+    return 0, storage_places(x)
+
+
+def _fills(x):
+    """Whether a tensor's elements fill its storage, or the part of a sample: 2 in order, 1 in another order, else 0."""
+    if payload_of(x) is None or not _is_sample(x):
+        return fills_storage(x)
+    if x.storage_offset():
+        return 0
+    return 2 if x.is_contiguous() else int(extent(x.shape, x.stride(), 0) == (0, x.numel() - 1))
 
 
 class Functional(Payload):
     """The payload of a stand-in: the memory, and the chain of views that leads to it: (op, other arguments, place).
+
+    ``placed``: the chain begins at the line of places, else at the first tensor of the memory.
     """
 
-    __slots__ = ("_seen", "_tensor", "memory", "views")
+    __slots__ = ("_seen", "_tensor", "memory", "placed", "views")
     known = True
 
-    def __init__(self, owner, memory, views=(), tensor=None):
+    def __init__(self, owner, memory, views=(), tensor=None, placed=False):
         super().__init__(owner)
-        self.memory, self.views = memory, views
+        self.memory, self.views, self.placed = memory, views, placed
         self._tensor, self._seen = tensor, memory.version if tensor is not None else -1
+
+    @property
+    def steps(self):
+        """The chain from the value of the memory."""
+        return self.views if self.placed else (*self.memory.root, *self.views)
 
     @property
     def tensor(self):
         """The value now."""
         if self._seen != self.memory.version:
             found = self.memory.value
-            for step in self.views:
+            for step in self.steps:
                 found = shown(step, found)
             self._tensor, self._seen = found, self.memory.version
         return self._tensor
@@ -82,18 +167,25 @@ class Functional(Payload):
         memory = self.memory
         if memory.shared:
             raise RuntimeError("functionalize: two arguments show the same memory, which is written to")
-        wholes = [memory.value]
-        for step in self.views[:-1]:
+        if not memory.fills:
+            memory.unroll()             # another value would have no gaps
+        wholes, steps = [memory.value], self.steps
+        for step in steps[:-1]:
             wholes.append(shown(step, wholes[-1]))
         found = value
-        for step, whole in zip(reversed(self.views), reversed(wholes)):
+        for step, whole in zip(reversed(steps), reversed(wholes)):
             found = put_back(step, whole, found)
+        memory.note_write(steps)
         if self.owner.recorded and not is_history_recorded():
             with enable_grad():
                 found = _detached(memory.value, found)
         count_one(memory.counter)
-        memory.value, memory.version = laid_as(found, memory.value), memory.version + 1
-        self._tensor, self._seen = (memory.value if not self.views else value), memory.version
+        found = laid_as(found, memory.value)
+        if not _fills(found):           # a part of something larger was written
+            found = run("clone", (found,))
+        memory.value, memory.version = found, memory.version + 1
+        # a view is shown again when it is asked for: the value lies elsewhere
+        self._tensor, self._seen = (None, -1) if steps else (memory.value, memory.version)
 
     def __repr__(self):
         return f"FunctionalTensor({self.tensor!r})"
@@ -102,7 +194,8 @@ class Functional(Payload):
         return self.tensor.item()
 
     def detached(self):
-        return self.owner.stand_in(shown(DETACHED, self.tensor), self.memory, (*self.views, DETACHED))
+        value, views = shown(DETACHED, self.tensor), (*self.views, DETACHED)
+        return self.owner.stand_in(value, self.memory, views, None, self.placed)
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
@@ -131,6 +224,15 @@ def put_back(step, whole, part):
     if undo is None:
         raise RuntimeError(f"functionalize: a write to what {op_name(op)} shows cannot be put back")
     return undo(whole, part, place, *rest)
+
+
+def _seen_with(line, own):
+    """The steps from a line of elements to the same memory seen with another dtype."""
+    if line.dtype.is_complex and own is line.dtype.to_real():
+        return [PAIRS]
+    if own.is_complex and line.dtype is own.to_real():
+        return [(RESHAPE, ((line.numel() // 2, 2),), None), NUMBERS]
+    return [(RESHAPE, ((-1,),), None), (VIEW, (own,), None)]
 
 
 def _viewed(whole, part, place, shape):
@@ -208,10 +310,14 @@ UNDO = {
 
 
 def _pattern(x):
-    """A tensor of meta like x, or what is no tensor as it is."""
+    """A tensor of meta with x's strides, or what is no tensor as it is."""
     if not isinstance(x, Tensor):
         return x
-    return empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), dtype=x.dtype, device="meta")
+    pattern = empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), dtype=x.dtype, device="meta")
+    for d, s in enumerate(x.stride()):
+        if s < 0:
+            pattern = run(SLICE, (pattern, d, None, None, -1))
+    return pattern
 
 
 def copies(x, shape):
@@ -219,10 +325,7 @@ def copies(x, shape):
     if x.is_contiguous():
         return False
     with aside():
-        pattern = empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), device="meta")
-        for d, s in enumerate(x.stride()):
-            if s < 0:
-                pattern = run(SLICE, (pattern, d, None, None, -1))
+        pattern = _pattern(x)
         whole = pattern if pattern._base is None else pattern._base
         return pattern.reshape(shape)._base is not whole
 
@@ -245,9 +348,9 @@ class Functionalizer(Interpreter):
         """The stand-in of a tensor, with a memory of its own."""
         return self.stand_in(x, Memory(x), (), x)
 
-    def stand_in(self, x, memory, views, value=None):
+    def stand_in(self, x, memory, views, value=None, placed=False):
         """The stand-in of a value that shows a memory, with the strides and offset of x."""
-        return counted_by(stands_for(x, Functional(self, memory, views, value)), memory.counter)
+        return counted_by(stands_for(x, Functional(self, memory, views, value, placed)), memory.counter)
 
     def arguments(self, leaves):
         """The stand-ins of arguments; a repeated tensor has one stand-in."""
@@ -276,6 +379,8 @@ class Functionalizer(Interpreter):
         own = ops.row(op)
         if own.kind in ("composite", "custom"):
             return NotImplemented
+        if op == WINDOW and carried_by(args[0], self) is not None:
+            return self.window(*args[:4])
         values = tuple([self.values(x) for x in args])
         if variant == INPLACE:
             return self.write(op, args, values)
@@ -344,25 +449,44 @@ class Functionalizer(Interpreter):
             return result
         if result is values[0]:
             return args[0]
-        if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
-            with aside():               # strides that the view would have in the memory
-                places = run(op, (_pattern(args[0]), *args[1:]))
-        else:
-            places = result
+        places, start = result, None
+        if self.copies:                 # the strides and the offset that the view would have in the memory
+            with aside():
+                pattern = _pattern(args[0])
+                places, start = run(op, (pattern, *args[1:])), args[0].storage_offset() - pattern.storage_offset()
         if isinstance(result, tuple):
-            return tuple([self.shown(whole, (op, args[1:], k), r, p, args[0])
+            return tuple([self.shown(whole, (op, args[1:], k), r, p, start)
                           for k, (r, p) in enumerate(zip(result, places))])
-        return self.shown(whole, (op, args[1:], None), result, places, args[0])
+        return self.shown(whole, (op, args[1:], None), result, places, start)
 
-    def shown(self, whole, step, value, place, x):
-        """The stand-in of a view of x; ``place`` has the view's strides and offset in a tensor like x."""
-        views = (*whole.views, step)
-        if place is value or place.dtype is not x.dtype:
-            return self.stand_in(value, whole.memory, views, row_major(value) if self.copies else value)
-        memory = whole.memory
-        offset = memory.value.storage_offset() + x.storage_offset() - memory.start + place.storage_offset()
-        lying = memory.value.as_strided(place.shape, place.stride(), offset)
-        return self.stand_in(lying, whole.memory, views, row_major(value))
+    def window(self, x, size, stride, offset):
+        """The stand-in of a window over the memory of x, wherever in it x lies."""
+        payload = carried_by(x, self)
+        memory = payload.memory
+        memory.unroll()
+        line, views = memory.value, []
+        if x.dtype is not line.dtype:
+            if memory.low:
+                raise RuntimeError("functionalize: as_strided of a part of a batch that is seen with another dtype")
+            views = _seen_with(line, x.dtype)
+        if DETACHED in payload.views:
+            views.append(DETACHED)
+        for step in views:
+            line = shown(step, line)
+        last = WINDOW, (size, stride, offset - memory.low, line.stride(), 0), None
+        value = shown(last, line)
+        last = WINDOW, (tuple(value.shape), value.stride(), *last[1][2:]), None
+        place = value if not memory.low else run(WINDOW, (memory.first, size, stride, offset, (), 0))
+        return self.stand_in(place, memory, (*views, last), row_major(value) if self.copies else value, True)
+
+    def shown(self, whole, step, value, place, start):
+        """The stand-in of a view; ``place`` has its strides, and its offset from the place ``start`` on."""
+        views, memory = (*whole.views, step), whole.memory
+        if start is None or place.dtype is not memory.value.dtype:
+            return self.stand_in(value, memory, views, row_major(value) if self.copies else value, whole.placed)
+        lying = memory.first if memory.low else memory.value
+        lying = lying.as_strided(place.shape, place.stride(), start + place.storage_offset())
+        return self.stand_in(lying, memory, views, row_major(value), whole.placed)
 
 
 def functionalize(func, *, remove="mutations"):
@@ -420,9 +544,11 @@ def functionalize(func, *, remove="mutations"):
         for x, s in given.values():
             payload = carried_by(s, functionalizer)
             if payload is not None and payload.memory.version:
-                x.copy_(payload.memory.value)
+                payload.memory.copy_to(x)
                 payload.memory.version = 0
             for op, rest, _ in () if payload is None else payload.views:    # of an argument: its dims were changed
+                if op == WINDOW:
+                    rest = (*rest[:2], rest[2] + payload.memory.low, x.stride(), x.storage_offset())
                 run(op, (x, *rest), True)
         return result
     return wrapped

@@ -521,9 +521,7 @@ def _check(function, made, args, kwargs, tolerance, module=None):
         with no_grad(), _kept_buffers(module or Module(), module is not None):
             return tree_flatten(f(*tree_map(lambda x: x.detach().clone(), args),
                                   **tree_map(lambda x: x.detach().clone(), kwargs)))[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        want, got = run(function), run(made)
+    want, got = run(function), run(made)       # their warnings are shown: filters belong to all threads
     set_rng_state(state)
     for k, (w, g) in enumerate(zip(want, got)):
         if w.shape != g.shape or w.dtype != g.dtype:

@@ -56,8 +56,8 @@ class ByGroup(Optimizer):
         loss = None if closure is None else self._run_closure(closure)
         before = is_grad_enabled()
         recorded = bool(self.defaults.get("differentiable"))
-        put_grad_enabled(recorded)             # faster than ``no_grad()``, which makes an object
-        try:
+        try:                                    # before the mode is set: an interrupt may follow at once
+            put_grad_enabled(recorded)          # faster than ``no_grad()``, which makes an object
             if recorded and any(group.get("foreach") for group in self.param_groups):
                 raise AssertionError("_foreach ops don't support autograd: foreach and differentiable are both set")
             for group in self.param_groups:
@@ -110,7 +110,9 @@ class ByList(ByGroup):
         if not all(states):
             for param, state in zip(params, states, strict=True):
                 if not state:
-                    self._begin(param, state, names, group)
+                    made = {}
+                    self._begin(param, made, names, group)
+                    state.update(made)          # at once: an interrupt leaves all or nothing
         if group.get("capturable") and params[0].is_cuda:
             for param, state in zip(params, states, strict=True):       # a loaded state may be on another device
                 for name in self._counters:
@@ -137,5 +139,7 @@ class ByParameter(ByGroup):
             self._check_capture(param, group)
             state = self.state[param]
             if not state:
-                self._begin(param, state, group)
+                made = {}
+                self._begin(param, made, group)
+                state.update(made)              # at once: an interrupt leaves all or nothing
             self._update(param, -grad if group.get("maximize") else grad, state, group)

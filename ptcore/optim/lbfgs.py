@@ -160,7 +160,7 @@ class LBFGS(Optimizer):
 
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            if state["n_iter"] == 1:
+            if state["n_iter"] == 1 or "d" not in state:        # not there if the first step was interrupted
                 direction = -grad
                 state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
                 length = min(1.0, 1.0 / grad.abs().sum().item()) * group["lr"]
@@ -168,11 +168,10 @@ class LBFGS(Optimizer):
                 self._remember(state, grad, group["history_size"])
                 direction = two_loops(state, grad)
                 length = group["lr"]
-            state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
-            state["d"] = direction
+            # what belongs together is set at once: an interrupt leaves all or nothing
+            state.update(d=direction, t=length, prev_flat_grad=grad.clone(), prev_loss=loss)
             slope = grad.dot(direction).item()
             if slope > -group["tolerance_change"]:
-                state["t"] = length
                 break
 
             more = 0
@@ -205,13 +204,9 @@ class LBFGS(Optimizer):
         s = state["d"] * state["t"]
         product = y.dot(s).item()
         if product > 1e-10:
-            if len(state["old_dirs"]) == size:
-                for name in ("old_dirs", "old_stps", "ro"):
-                    state[name].pop(0)
-            state["old_dirs"].append(y)
-            state["old_stps"].append(s)
-            state["ro"].append(1.0 / product)
-            state["H_diag"] = product / y.dot(y).item()
+            first = int(len(state["old_dirs"]) == size)
+            state.update(old_dirs=[*state["old_dirs"][first:], y], old_stps=[*state["old_stps"][first:], s],
+                         ro=[*state["ro"][first:], 1.0 / product], H_diag=product / y.dot(y).item())
 
     # -- line search ------------------------------------------------------------------------------
 

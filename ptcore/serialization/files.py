@@ -13,6 +13,7 @@ import time
 
 import ptcore
 from ptcore._errors import DeviceError, OutOfMemoryError
+from ptcore._memory.host import sync_folder
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.serialization._options import get_default_mmap_options, packages, placed, skips_data
 
@@ -72,38 +73,38 @@ def write_atomically(path, write):
     prefix = f".{name[:_SHORT]}."
     remove_left(folder, prefix)
     temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except PermissionError as error:
-        raise PermissionError(error.errno, "save: a file is written beside the one that it replaces, and "
-                              f"{folder} cannot be written to", path) from None
-    try:
-        with open(descriptor, "wb") as file:
-            _lock(descriptor)
+        with _created(temporary, path) as file:
+            _lock(file.fileno())
             if hasattr(os, "fchmod") and os.path.exists(path):
-                os.fchmod(descriptor, os.stat(path).st_mode & 0o7777)
+                os.fchmod(file.fileno(), os.stat(path).st_mode & 0o7777)
             write(file)
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
             if os.name != "posix":  # other systems cannot rename an open file; on POSIX the lock is held to the end
                 file.close()
             os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
+    except BaseException:  # an interrupt may come before the file is made, and after it has its name
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
     if os.name == "posix":  # a new name is on the disk when its folder is
         _sync_folder(folder)
 
 
+def _created(temporary, path):
+    """A new file. An interrupt before it has a name here drops the object, which closes it; a descriptor would stay."""
+    try:
+        return open(temporary, "xb")
+    except PermissionError as error:
+        raise PermissionError(error.errno, "save: a file is written beside the one that it replaces, and "
+                              f"{os.path.dirname(path)} cannot be written to", path) from None
+
+
 def _sync_folder(folder):
     """Syncs a folder to the disk, if the file system can; some network file systems cannot."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF):
             raise

@@ -108,6 +108,8 @@ def set_flush_denormal(mode) -> bool:
     >>> flushed.item() == 0 or not done
     True
     """
+    if type(mode) is not bool:
+        raise RuntimeError(f"set_flush_denormal: mode must be bool, got {type(mode).__name__}")
     return _set_flush_denormal(mode)
 
 

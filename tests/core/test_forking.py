@@ -128,3 +128,28 @@ def test_a_fork_keeps_no_frame_alive():
         print(fork(Held())())
     """)
     assert (code, out, errors) == (0, "None\n", "")
+
+
+def test_threads_that_fork_at_the_same_moment(monkeypatch):
+    """Each notes what its own fork waited for in vain."""
+    import threading
+
+    from ptcore import _forking
+    waited, found = threading.Barrier(2), {}
+
+    def wait_for_imports():
+        waited.wait()
+        return {threading.current_thread().name}
+
+    def before():
+        _forking.before_fork()
+        waited.wait()
+        found[threading.current_thread().name] = _forking._fork.unfinished
+    monkeypatch.setattr(_forking, "wait_for_imports", wait_for_imports)
+    monkeypatch.setattr(_forking, "LOCKS", {})
+    threads = [threading.Thread(target=before, name=name) for name in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {"one": {"one"}, "other": {"other"}} and not _forking._fork.unfinished

@@ -69,3 +69,15 @@ def test_scores_of_all_have_the_shapes_of_the_parameters():
         prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, importance_scores=exchanged,
                                   amount=3)
     assert not prune.is_pruned(a) and not prune.is_pruned(b)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m: prune.l1_unstructured(m, "bias", amount=1), lambda m: prune.identity(m, "bias"),
+    lambda m: prune.random_structured(m, "bias", amount=1, dim=0), lambda m: prune.ln_structured(m, "bias", 1, 2, 0),
+    lambda m: prune.custom_from_mask(m, "bias", pt.ones(2)), lambda m: pt.nn.utils.weight_norm(m, "bias")])
+@pytest.mark.filterwarnings("ignore:`weight_norm` is deprecated")
+def test_a_parameter_that_is_none(call):
+    m = pt.nn.Linear(2, 2, bias=False)
+    with pytest.raises(TypeError, match="parameter 'bias' of Linear must be a tensor, got None"):
+        call(m)
+    assert list(m._parameters) == ["weight", "bias"] and not m._buffers

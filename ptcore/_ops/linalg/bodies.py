@@ -224,6 +224,8 @@ def linalg_lstsq(A, B, rcond, driver):
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = matmul(A, X) - B
         residuals = sum(abs(error) ** 2, -2)
+    elif X.requires_grad:               # empty, with a history as PyTorch's
+        residuals = abs(reshape(X, (-1,))[:0])
     if driver == "gels":
         rank = empty((0,), dtype=rank.dtype, device=A.device)
     if driver not in ("gelsd", "gelss"):

@@ -61,6 +61,8 @@ def by_angle(n, periodic, dtype, device, requires_grad, formula, pin_memory=Fals
 
 
 def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requires_grad, formula):
+    if type(window_length) is bool:
+        raise TypeError(f"{op}: window_length must be int, got bool")
     n, periodic = integer(op, "window_length", window_length), flag(op, "periodic", periodic)
     if n < 0:
         raise RuntimeError(f"{op}: requires non-negative window_length, got window_length={n}")

@@ -220,13 +220,13 @@ def hermitian_of(x):
     return both - identity(x) * both * 0.5
 
 
-def checked(A, mode):
-    m, n = A.shape[-2:]
+def checked(shape, mode):
+    m, n = shape[-2:]
     if mode == "r":
         raise RuntimeError("linalg_qr: the derivative depends on Q, which mode 'r' does not work out")
     if mode == "complete" and m > n:
         raise RuntimeError("linalg_qr: with mode 'complete' there is no derivative for more rows than columns, got "
-                           f"shape {list(A.shape)}")
+                           f"shape {list(shape)}")
     if m < n:
         raise RuntimeError("linalg_qr: the factors of a wide matrix are differentiated through those of its first "
                            "columns")
@@ -235,7 +235,7 @@ def checked(A, mode):
 @vjp("_linalg_qr")
 def qr(gs, A, out, out1, mode):
     gq, gr = gs
-    checked(A, mode)
+    checked(A.shape, mode)
     q, r = out, out1
     if gq is None and gr is None:
         return None
@@ -253,7 +253,7 @@ def qr(gs, A, out, out1, mode):
 
 @jvp("_linalg_qr")
 def qr_forward(t, A, out, out1, mode):
-    checked(A, mode)
+    checked(A.shape, mode)
     q, r = out, out1
     x = right_divided(t, r, True)
     c = matmul(adjoint(q), x)

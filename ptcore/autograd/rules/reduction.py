@@ -119,12 +119,16 @@ def amax(g, input, out, dim, keepdim):
 
 @vjp("max_dim", "min_dim")
 def max_dim(gs, input, out1, dim, keepdim):
-    g, index = gs[0], out1
-    if not input.shape:
+    return to_selected(gs[0], input.shape, out1, dim, keepdim)
+
+
+def to_selected(g, shape, index, dim, keepdim):
+    """g at the places along a dim that were selected."""
+    if not shape:
         return g
     if not keepdim:
         g, index = unsqueeze(g, dim), unsqueeze(index, dim)
-    return ungathered(g, input.shape, dim, index)
+    return ungathered(g, shape, dim, index)
 
 
 @vjp("var_dims")

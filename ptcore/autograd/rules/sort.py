@@ -5,7 +5,7 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.reduction.decompositions import shared_equally
 from ptcore.autograd.helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
-from ptcore.autograd.rules.reduction import max_dim
+from ptcore.autograd.rules.reduction import to_selected
 
 
 @vjp("sort", "topk")
@@ -21,7 +21,7 @@ def sort_forward(t, out1, dim):
 
 @vjp("kthvalue", "median_along", "mode")
 def kthvalue(gs, input, out1, dim, keepdim):
-    return max_dim(gs, input, out1, dim, keepdim)
+    return to_selected(gs[0], input.shape, out1, dim, keepdim)
 
 
 def _hits(input, out0, dim, keepdim):

@@ -9,12 +9,12 @@ import types
 import ptcore
 import ptcore._ops as ops
 from ptcore._errors import here
-from ptcore._interpret import Interpreter, entered
+from ptcore._interpret import Interpreter, aside, entered
 from ptcore._node import user_place
 from ptcore._ops.calling import run
 from ptcore._ops.table.ids import op_id
 from ptcore._state import are_source_lines_kept, is_history_recorded, no_grad
-from ptcore._subclass import carried_by, stands_for
+from ptcore._subclass import carried_by, fills_storage, payload_of, stands_for, storage_places
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_unflatten
 from ptcore.fx._symbolic_trace import _TreesOfGraph
@@ -73,9 +73,9 @@ class ProxyTracer(Interpreter):
         """The stand-in of an argument."""
         value = x.detach()
         if self.env is not None:
-            s = self.env.input(value.to("meta"), node, x.device)
+            s = self.env.input(without_data(value), node, x.device)
         else:
-            s = self.pair(value if self.mode == "real" else value.to("meta"), node, x.device)
+            s = self.pair(value if self.mode == "real" else without_data(value), node, x.device)
         return s.requires_grad_() if x.requires_grad else s
 
     def argument_of(self, x, node):
@@ -111,7 +111,7 @@ class ProxyTracer(Interpreter):
             while hasattr(self.root, f"{kind}{k}"):
                 k += 1
             setattr(self.root, f"{kind}{k}", x)
-            value = x if self.mode == "real" else x.detach().to("meta")
+            value = x if self.mode == "real" else without_data(x.detach())
             self._outside[id(value)] = x
             known = self._constants[id(x)] = x, value, self.node("get_attr", f"{kind}{k}", (), {}, f"{kind}{k}")
         return known[1:]
@@ -369,6 +369,17 @@ def _plain(row):
 WINDOW, WINDOW_OF = op_id("as_strided"), op_id("as_strided_of")
 DETACH = ops.function("detach")
 META, CPU = ptcore.device("meta"), ptcore.device("cpu")
+
+
+def without_data(x):
+    """A tensor of meta with the strides and the offset of x, in a storage of as many places."""
+    if fills_storage(x) or payload_of(x) is not None:
+        return x.to("meta")
+    with aside():
+        return ptcore.empty(storage_places(x), dtype=x.dtype, device="meta").as_strided(
+            x.shape, x.stride(), x.storage_offset()).detach()
+
+
 CONSTANT_NUMEL = 1024               # largest number of elements of a kept constant
 
 

@@ -30,13 +30,17 @@ def need_module(op, module):
         raise TypeError(f"{op}: module must be a Module, got {type(module).__name__}")
 
 
-def need_parameter(op, module, name, error=AttributeError):
+def need_parameter(op, module, name, error=AttributeError, may_be_none=False):
     """The tensor of a module with this name. `error`: the class of the exception if there is none, as in PyTorch."""
     need_module(op, module)
     if not isinstance(name, str):
         raise TypeError(f"{op}: name must be str, got {type(name).__name__}")
     tensor = getattr(module, name, None)
-    if not isinstance(tensor, Tensor) and name not in module._parameters:
+    if not isinstance(tensor, Tensor):
+        if name in module._parameters and may_be_none:
+            return None
+        if name in module._parameters:
+            raise TypeError(f"{op}: parameter {name!r} of {type(module).__name__} must be a tensor, got None")
         raise error(f"{op}: name must be that of a parameter of {type(module).__name__}, got {name!r}")
     return tensor
 

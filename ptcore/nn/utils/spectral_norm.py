@@ -87,7 +87,7 @@ class SpectralNorm:
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps):
         """Replace a parameter by itself divided by its norm."""
-        need_parameter("spectral_norm", module, name, KeyError)
+        need_parameter("spectral_norm", module, name, KeyError, may_be_none=True)
         refuse_second("spectral_norm", module, SpectralNorm, name)
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
