@@ -391,9 +391,7 @@ cdef object _placed(Tensor t, object device, bint requires_grad):
 
 
 cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str op):
-    """data as a tensor. It shares memory where possible, unless copy is set; dtype None keeps the data's dtype.
-
-    A copy by ``tensor`` has no history."""
+    """data as a tensor. It shares memory where possible, unless copy is set; dtype None keeps the data's dtype."""
     cdef Tensor t, r
     cdef int code = -1
     cdef bytes name = op.encode()
@@ -483,16 +481,12 @@ def as_tensor(data, dtype=None, device=None):
     """``data`` as a tensor, sharing memory where dtype and device allow."""
     if pt_modes_seen & PT_MODE_FUNCTION and is_asked(0):
         return of_class(as_tensor, data, dtype=dtype, device=device)
-    if device is None:
-        device = _default_device()
     t = _copied(data, dtype, device, False, "as_tensor")
-    return _placed(t if t is data else offered("as_tensor", t), device, False)
+    return _placed(t if t is data else offered("as_tensor", t), _default_device() if device is None else device, False)
 
 
 def as_array(obj, dtype, device, copy):
     """``asarray``, but a buffer's elements are read by its format."""
-    if device is None:
-        device = _default_device()
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
@@ -503,7 +497,7 @@ def as_array(obj, dtype, device, copy):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
         return t
     t = _copied(obj, dtype, device, bool(copy), "asarray")
-    return _placed(t if t is obj else offered("asarray", t), device, False)
+    return _placed(t if t is obj else offered("asarray", t), _default_device() if device is None else device, False)
 
 
 def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):

@@ -109,15 +109,14 @@ def test_a_shard_that_fails_takes_the_others_along(tmp_path, monkeypatch):
 def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
     """The error names the file that was asked for."""
     path = tmp_path / "x.pt"
-    real = os.open
 
-    def refused(name, flags, *rest, **options):
+    def refused(name, *rest, **options):
         if str(name).endswith(".tmp"):
             raise PermissionError(errno.EACCES, "Permission denied", name)
-        return real(name, flags, *rest, **options)
+        return open(name, *rest, **options)
 
     pt.save({"a": pt.ones(2)}, path)
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr("ptcore.serialization.files.open", refused, raising=False)
     with pytest.raises(PermissionError, match=f"it replaces, and {tmp_path} cannot be written to") as e:
         pt.save({"a": pt.zeros(2)}, path)
     assert e.value.filename == str(path)
