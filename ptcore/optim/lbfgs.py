@@ -169,7 +169,7 @@ class LBFGS(Optimizer):
                 direction = two_loops(state, grad)
                 length = group["lr"]
             # what belongs together is set at once: an interrupt leaves all or nothing
-            state.update(d=direction, t=length, prev_flat_grad=grad.clone(), prev_loss=loss)
+            state.update(prev_flat_grad=grad.clone(), prev_loss=loss, d=direction, t=length)
             slope = grad.dot(direction).item()
             if slope > -group["tolerance_change"]:
                 break

@@ -416,7 +416,7 @@ def test_grad_is_traced():
         found = grad(lambda x: x.tanh().sum())(x)
         with pt.no_grad():
             pt.testing.assert_close(grad(lambda x: x.tanh().sum())(x), found)
-    assert "tanh__d0" in [op for op, _, _ in tracer.tape]
+    assert {"tanh__d0", "tanh__dx"} & {op for op, _, _ in tracer.tape}
     pt.testing.assert_close(found, 1 - x.tanh() ** 2)
 
 

@@ -45,7 +45,10 @@ def test_pickles(name):
         schedule = old.made("schedule_CyclicLR")
         schedule.load_state_dict(found)
         found = schedule.state_dict()
-    same(old.made(name), found, COMPUTED if name.endswith(COMPUTING) else "object")
+    made = old.made(name)
+    if name.endswith("ReduceLROnPlateau"):      # later schedules keep PyTorch's name for the worst number, too
+        (made if isinstance(made, dict) else vars(made)).pop("mode_worse")
+    same(made, found, COMPUTED if name.endswith(COMPUTING) else "object")
 
 
 @pytest.mark.parametrize("name", [f"nn_{name}" for name in old._module_table.MODULES

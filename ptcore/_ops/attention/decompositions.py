@@ -4,6 +4,7 @@ from ptcore._ops.attention.bodies import _repeated
 from ptcore._ops.creation.creation import ones, zeros
 from ptcore._ops.functions import amax, exp, keep_mask, log, reshape, squeeze, transpose, unsqueeze
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.normalize.decompositions import whole
 from ptcore._ops.product.bodies import matmul
 from ptcore._ops.table.shapes import stat_dtype
 
@@ -56,9 +57,7 @@ def attention_stats(query, key, value, mask, keep, state, is_causal, scale, drop
 
 def attention_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):
     lse = unsqueeze(lse.masked_fill(lse == _LOWEST, -_LOWEST), -1)
-    p = exp(_scores(query, key, mask, keep, is_causal, scale) - lse)
-    whole = sum_of(p, -1, True)         # not 1 where rounding has changed a large lse
-    p = p / whole.masked_fill(whole == 0, 1)
+    p = whole(exp(_scores(query, key, mask, keep, is_causal, scale) - lse), lse, -1, 1e-5)
     # In half precision the result is too coarse for the difference that the total enters.
     total = None if result.dtype.itemsize == 2 else sum_of(g * result, -1, True)
     return _gradients(g, query, key, value, state, p, total, scale, dropout_p, scores)

@@ -19,6 +19,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.loss.bodies import _reduced
+from ptcore._ops.normalize.decompositions import whole
 from ptcore._ops.shaping.bodies import stack
 from ptcore._ops.table.shapes import stat_dtype
 
@@ -87,8 +88,8 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
 def cross_entropy_backward(g, input, target, weight, lse, total_weight, reduction, ignore_index,
                            label_smoothing):
     axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, g.dtype)
-    p = exp(input - unsqueeze(lse, axis))
-    p = p / sum_of(p, axis, True)       # not 1 where rounding has changed a large lse
+    lse = unsqueeze(lse, axis)
+    p = whole(exp(input - lse), lse, axis, 4e-6)
     zero = zeros(input.shape, dtype=g.dtype, device=g.device)
     share = unsqueeze(w, axis)
     onehot = scatter_src(zero, axis, unsqueeze(safe, axis), share)

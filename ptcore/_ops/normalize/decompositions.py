@@ -1,7 +1,7 @@
 """Normalisation as functions of smaller ops; see decompositions.py."""
 import math
 
-from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze
+from ptcore._ops.functions import abs, expand, masked_fill, reshape, rsqrt, squeeze, unsqueeze, where
 from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import stat_dtype
@@ -34,6 +34,15 @@ def layer_norm_backward(g, input, mean, rstd, weight=None):
         lead = tuple(range(outer))
         gw, gb = sum_of(gw, lead), sum_of(gb, lead)
     return gx.to(input.dtype), gw.to(input.dtype), gb.to(input.dtype)
+
+
+def whole(p, lse, dim, digits):
+    """Probabilities ``exp(x - lse)`` divided by their sum, where rounding has changed a large lse by ``digits``."""
+    epsilon, largest = (2.0**-23, 3.4028234663852886e38) if lse.dtype.itemsize == 4 else (
+        2.0**-52, 1.7976931348623157e308)
+    size = abs(lse)
+    total = where((size > digits / epsilon) & (size < largest), sum_of(p, dim, True), 1.0)
+    return p / masked_fill(total, total == 0, 1)
 
 
 def per_channel(t, ndim):
