@@ -1,0 +1,68 @@
+"""Calls that PyTorch's own unit tests make and programs seldom do, with ptcore and with torch."""
+import pytest
+
+import ptcore
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.parity, pytest.mark.core]
+
+
+def seen(x):
+    """What can be compared: the numbers, dtype and strides of a tensor, or a plain value."""
+    if not hasattr(x, "stride"):
+        return x
+    return x.tolist(), str(x.dtype).rpartition(".")[2], x.stride()
+
+
+def both(*calls):
+    for call in calls:
+        got, want = [seen(call(lib)) for lib in (ptcore, torch)]
+        assert got == want or got == (pytest.approx(want[0], rel=1e-6), *want[1:])
+
+
+def refused(error, *calls):
+    for call in calls:
+        for lib in (ptcore, torch):
+            with pytest.raises(error):
+                call(lib)
+
+
+def test_ranges_between_complex_ends():
+    both(lambda t: t.linspace(0, 1j, 3), lambda t: t.linspace(1 + 1j, 1j, 5, dtype=t.complex128),
+         lambda t: t.linspace(t.tensor(1 + 1j), 1, 5), lambda t: t.linspace(1j, 2, 1),
+         lambda t: t.logspace(1 + 1j, 1j, 3), lambda t: t.logspace(0, 1j, 4, dtype=t.complex128))
+    refused(RuntimeError, lambda t: t.linspace(1j, 1, 3, dtype=t.float32), lambda t: t.linspace(1j, 1, 3, out=t.empty(3)),
+            lambda t: t.logspace(1j, 1, 3, dtype=t.float32))
+
+
+def test_functions_of_elements_broadcast():
+    both(lambda t: t.zeros(2, 3).map_(t.arange(3.), lambda a, b: a + b),
+         lambda t: t.zeros(2, 3).map2_(t.arange(3.), t.arange(2.).view(2, 1), lambda a, b, c: a + b - 2 * c),
+         lambda t: t.zeros(2).map_(t.tensor(3.), lambda a, b: a + b))
+    refused(RuntimeError, lambda t: t.zeros(2).map_(t.ones(3), max))
+    refused(TypeError, lambda t: t.zeros(2).map_(t.arange(2), max))
+
+
+def test_sizes_of_new_by_name():
+    both(lambda t: t.ones(2).new(size=(3, 4)).shape == (3, 4), lambda t: t.arange(2).new(size=(0, 4)))
+    refused(TypeError, lambda t: t.ones(2).new(3, size=(3, 4)), lambda t: t.ones(2).new(sizes=(3, 4)))
+
+
+def test_strides_of_new_dims_of_one_element():
+    for shape, size in (((1, 5), (4, 1, 5)), ((5, 1), (1, 5, 1)), ((), (1, 1)), ((3,), (1, 1, 3)), ((3,), (2, 1, 3)),
+                        ((1,), (1, 4, -1)), ((0,), (1, 0)), ((2, 3), (1, 1, 1, 2, 3)), ((2, 3), (1, 2, 1, 2, 3))):
+        both(lambda t, shape=shape, size=size: t.ones(shape).expand(size),
+             lambda t, shape=shape, size=size: t.ones(shape[::-1]).mT.expand(size) if len(shape) == 2 else 0)
+
+
+def test_the_gradient_by_its_other_name():
+    def run(t):
+        layer = t.nn.Linear(3, 2)
+        layer.weight._grad = t.arange(6.).view(2, 3)
+        found = [layer.weight.grad.tolist(), layer.weight._grad is layer.weight.grad]
+        layer(t.ones(3)).sum().backward()
+        layer.weight.grad, after = None, layer.weight._grad.tolist()
+        return [*found, after, layer.weight._grad]
+    both(run)
+    refused(TypeError, lambda t: setattr(t.ones(3), "_grad", 3))
+    refused(RuntimeError, lambda t: setattr(t.ones(3), "_grad", t.ones(2)))
