@@ -31,8 +31,8 @@ def test_ranges_between_complex_ends():
     both(lambda t: t.linspace(0, 1j, 3), lambda t: t.linspace(1 + 1j, 1j, 5, dtype=t.complex128),
          lambda t: t.linspace(t.tensor(1 + 1j), 1, 5), lambda t: t.linspace(1j, 2, 1),
          lambda t: t.logspace(1 + 1j, 1j, 3), lambda t: t.logspace(0, 1j, 4, dtype=t.complex128))
-    refused(RuntimeError, lambda t: t.linspace(1j, 1, 3, dtype=t.float32), lambda t: t.linspace(1j, 1, 3, out=t.empty(3)),
-            lambda t: t.logspace(1j, 1, 3, dtype=t.float32))
+    refused(RuntimeError, lambda t: t.linspace(1j, 1, 3, dtype=t.float32),
+            lambda t: t.linspace(1j, 1, 3, out=t.empty(3)), lambda t: t.logspace(1j, 1, 3, dtype=t.float32))
 
 
 def test_functions_of_elements_broadcast():
