@@ -66,3 +66,51 @@ def test_the_gradient_by_its_other_name():
     both(run)
     refused(TypeError, lambda t: setattr(t.ones(3), "_grad", 3))
     refused(RuntimeError, lambda t: setattr(t.ones(3), "_grad", t.ones(2)))
+
+
+def test_bags_of_nothing_have_a_history():
+    def run(t, mode, index, offsets, padding):
+        weight = t.rand(5, 3, requires_grad=True)
+        found = t.nn.functional.embedding_bag(t.tensor(index, dtype=t.int64), weight, mode=mode, padding_idx=padding,
+                                              offsets=t.tensor(offsets, dtype=t.int64))
+        found.sum().backward()
+        return [found.tolist(), weight.grad.tolist()]
+    for mode in ("sum", "mean", "max"):
+        for index, offsets, padding in (([], [0, 0], None), ([1, 1], [0], 1), ([], [], None)):
+            both(lambda t, m=mode, i=index, o=offsets, p=padding: run(t, m, i, o, p))
+
+
+def test_rows_that_are_shortened_are_constants_in_forward_mode():
+    def run(t, function):
+        ad = t.autograd.forward_ad
+        weight = t.arange(16., dtype=t.float64).view(4, 4) - 6
+        with ad.dual_level():
+            found = ad.unpack_dual(function(t, ad.make_dual(weight, t.ones_like(weight))))
+            return [[[round(v, 9) for v in row] for row in x.tolist()] for x in found]
+
+    def rows(t, weight):
+        return t.nn.functional.embedding(t.tensor([0, 1, 1]), weight, max_norm=1.)
+
+    def bags(t, weight):
+        return t.nn.functional.embedding_bag(t.tensor([[0, 1], [1, 1]]), weight, max_norm=1., mode="sum")
+    both(lambda t: run(t, rows))
+    assert run(ptcore, bags)[1] == [[2.] * 4] * 2           # PyTorch has no forward mode of it
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_a_hook_on_the_last_node_of_every_module():
+    def run(t):
+        found = []
+        handle = t.nn.modules.module.register_module_backward_hook(
+            lambda module, gi, go: found.append([type(module).__name__, go[0].tolist()]))
+        try:
+            t.nn.Sigmoid()(t.zeros(2, requires_grad=True)).sum().backward()
+        finally:
+            handle.remove()
+        t.nn.Sigmoid()(t.zeros(2, requires_grad=True)).sum().backward()
+        return found
+    try:
+        both(run)
+    finally:                            # the kind of hook that was registered first is kept
+        ptcore.nn.modules.module_hooks.global_state.tables()._is_full_backward_hook = None
+        torch.nn.modules.module._global_is_full_backward_hook = None
