@@ -100,14 +100,14 @@ def test_rows_that_are_shortened_are_constants_in_forward_mode():
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_hook_on_the_last_node_of_every_module():
     def run(t):
-        found = []
+        found, layer = [], t.nn.Sigmoid()
         handle = t.nn.modules.module.register_module_backward_hook(
             lambda module, gi, go: found.append([type(module).__name__, go[0].tolist()]))
         try:
-            t.nn.Sigmoid()(t.zeros(2, requires_grad=True)).sum().backward()
+            layer(t.zeros(2, requires_grad=True)).sum().backward()
         finally:
             handle.remove()
-        t.nn.Sigmoid()(t.zeros(2, requires_grad=True)).sum().backward()
+        layer(t.zeros(2, requires_grad=True)).sum().backward()
         return found
     try:
         both(run)
