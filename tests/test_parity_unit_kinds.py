@@ -114,3 +114,43 @@ def test_a_hook_on_the_last_node_of_every_module():
     finally:                            # the kind of hook that was registered first is kept
         ptcore.nn.modules.module_hooks.global_state.tables()._is_full_backward_hook = None
         torch.nn.modules.module._global_is_full_backward_hook = None
+
+
+def test_schedulers_keep_no_tensor_of_the_caller():
+    def run(t, make):
+        """Rates and momentums of two groups, while the caller's tensors are written to."""
+        numbers = {k: t.tensor(v) for k, v in dict(high=0.5, low=0.25, more=0.75, less=0.125).items()}
+        groups = [{"params": [t.nn.Parameter(t.ones(1))]} for _ in range(2)]
+        opt = t.optim.SGD(groups, lr=0.5, momentum=0.5)
+        schedule = make(t, opt, **numbers)
+        found = []
+        for _ in range(3):
+            for x in numbers.values():
+                x.mul_(0.5)
+            opt.step()
+            schedule.step()
+            found.append([[round(float(g[k]), 6) for k in ("lr", "momentum", "max_momentum", "base_momentum", "swa_lr")
+                           if k in g] for g in opt.param_groups])
+        return found
+
+    def cyclic(t, opt, high, low, more, less):
+        return t.optim.lr_scheduler.CyclicLR(opt, low, high, step_size_up=2, base_momentum=less, max_momentum=more)
+
+    def one_cycle(t, opt, high, low, more, less):
+        return t.optim.lr_scheduler.OneCycleLR(opt, high, total_steps=6, base_momentum=less, max_momentum=more)
+
+    def averaged(t, opt, high, low, more, less):
+        return t.optim.swa_utils.SWALR(opt, swa_lr=low, anneal_epochs=2)
+    both(*[lambda t, make=make: run(t, make) for make in (cyclic, one_cycle, averaged)])
+
+
+def test_an_error_of_a_callback_stays_there():
+    def run(t):
+        found, future = [], t.futures.Future()
+        for callback in (lambda f: 1 / 0, lambda: None, lambda f: found.append(f.value())):
+            future.add_done_callback(callback)
+        then = future.then(lambda f: f.value() + 1)
+        future.set_result(5)
+        future.add_done_callback(lambda f: 1 / 0)
+        return [*found, then.wait()]
+    both(run)
