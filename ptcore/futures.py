@@ -65,12 +65,22 @@ class Future:
         return follower
 
     def add_done_callback(self, callback):
-        """Calls ``callback(self)`` when this future is done, or at once if it is."""
+        """Calls ``callback(self)`` when this future is done, or at once if it is.
+
+        An error of the callback is logged, and reaches neither who sets the future nor other callbacks.
+        """
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
+
+    def _call(self, callback):
+        try:
+            callback(self)
+        except Exception:
+            import logging
+            logging.getLogger("ptcore.futures").exception("the callback %r of a Future raised", callback)
 
     def _finish(self, value, error):
         with self._condition:
@@ -80,7 +90,7 @@ class Future:
             callbacks, self._callbacks = self._callbacks, []
             self._condition.notify_all()
         for callback in callbacks:
-            callback(self)
+            self._call(callback)
 
     def set_result(self, result):
         """Sets the value, and runs the callbacks."""

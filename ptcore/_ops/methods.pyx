@@ -249,9 +249,14 @@ def get_device(Tensor self not None):
     return -1 if index is None else index
 
 
-def new(Tensor self not None, *args):
-    """A tensor of this one's dtype and device, by the old constructor: from sizes uninitialised, from a
-    sequence with its data."""
+def new(Tensor self not None, *args, **sizes):
+    """A tensor of this one's dtype and device, by the old constructor: from sizes uninitialised (by position, or as
+    ``size``), from a sequence with its data."""
+    if sizes:
+        if args or list(sizes) != ["size"]:
+            raise TypeError(f"new: expected sizes, data, a storage, or size by name, got {len(args)} arguments and "
+                            f"{', '.join(sizes)}")
+        return self.new_empty(sizes["size"])
     if not args:
         return self.new_empty(0)
     if len(args) == 1 and type(args[0]).__name__ != "Size" and (

@@ -219,6 +219,12 @@ class Forward(Pushing):
 
     def custom(self, cls, args):
         """Runs a custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
+        return self.custom_with_context(cls, args, ())[0]
+
+    def custom_with_context(self, cls, args, needs):
+        """As ``custom``, with the call's context. What a ``forward`` with a context saved of its arguments and outputs
+        are the stand-ins in it, which a history that is recorded of them needs; ``needs`` is its ``needs_input_grad``,
+        or empty where none is recorded."""
         values, tangents, _ = zip(*map(self.parts, args))
         separate = cls.setup_context is not _function.Function.setup_context
         with outside():
@@ -228,8 +234,8 @@ class Forward(Pushing):
             elif innermost() is not None:
                 raise _function.without_setup_context(cls)
             else:
-                output, ctx = cls._called(values)
-            found = None
+                output, ctx = cls._called(values, needs)
+            saved, found = ctx._saved, None
             if any(t is not None for t in tangents):
                 ctx._saved, ctx._node = getattr(ctx, "_saved_for_forward", ()), None
                 if ctx._materialize:
@@ -241,9 +247,22 @@ class Forward(Pushing):
         if len(found) != len(outputs):
             raise RuntimeError(f"{cls.__name__}: jvp must return as many tangents as forward has outputs, "
                                f"{len(outputs)}, got {len(found)}")
-        pairs = tuple([self.pair(y, tangent_of(cls, y, t)) if isinstance(y, Tensor) else y
-                       for y, t in zip(outputs, found)])
-        return pairs if isinstance(output, tuple) else pairs[0]
+        stand_ins = {id(x): a for x, a in zip(values, args) if isinstance(x, Tensor)}
+        dirty, pairs = {id(x) for x in ctx._dirty}, []
+        for y, t in zip(outputs, found):
+            t = tangent_of(cls, y, t) if isinstance(y, Tensor) else None
+            if id(y) in dirty:
+                pairs.append(stand_ins[id(y)])
+                if t is not None or self.tangent(pairs[-1]) is not None:
+                    self.overwrite(pairs[-1], zeros_like(y) if t is None else t)
+            else:
+                pairs.append(self.pair(y, t) if isinstance(y, Tensor) else y)
+        if needs:
+            stand_ins.update((id(y), p) for y, p in zip(outputs, pairs) if isinstance(y, Tensor))
+            ctx._saved, ctx._dirty, ctx._non_differentiable = [
+                tuple([stand_ins.get(id(x), x) for x in kept])
+                for kept in (saved, ctx._dirty, ctx._non_differentiable)]
+        return tuple(pairs) if isinstance(output, tuple) else pairs[0], ctx
 
 
 def _onward(node, g, needs):

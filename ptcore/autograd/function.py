@@ -209,12 +209,13 @@ class Function(metaclass=_FunctionMeta):
         return cls._called(args)[0]
 
     @classmethod
-    def _called(cls, args):
-        """The outputs of a call, and its context."""
+    def _called(cls, args, needs=()):
+        """The outputs of a call, and its context. ``needs``: the ``needs_input_grad`` of a history that the caller
+        records."""
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
-        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        recording = is_history_recorded() and any(ctx.needs_input_grad)
+        ctx.needs_input_grad = needs or tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = not needs and is_history_recorded() and any(ctx.needs_input_grad)
         with no_grad():
             if separate:
                 output = cls.forward(*args)
@@ -273,13 +274,17 @@ def _inside(cls, args, separate):
         with outside():
             return cls.apply(*args)
     recording = is_history_recorded() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
-    if not separate and (recording or top.needs_setup_context):
+    if not separate and top.needs_setup_context:
         raise without_setup_context(cls)
+    needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+    if recording and not separate:
+        output, ctx = top.custom_with_context(cls, args, needs)
+        return cls._recorded(ctx, args, output, True)
     output = top.custom(cls, args)
     if not recording:
         return output
     ctx = cls._ctx_class()
-    ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+    ctx.needs_input_grad = needs
     with no_grad():
         cls.setup_context(ctx, args, output)
     return cls._recorded(ctx, args, output, True)

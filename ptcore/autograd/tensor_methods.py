@@ -57,6 +57,7 @@ for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponentia
     _f = overridable(vars(Tensor)[_n])
     _f.__name__, _f.__qualname__, _f.__module__ = _n, f"Tensor.{_n}", "ptcore"      # the name by which pickle finds it
     setattr(Tensor, _n, _f)
+Tensor._grad = Tensor.grad              # PyTorch's name beside it; a plain attribute would be no gradient
 
 
 def register_node_hook(self, hook):

@@ -45,15 +45,19 @@ def set_value(group, key, value):
 
 
 def per_group(name, optimizer, value):
-    """`value` as a list with one entry for each group."""
+    """`value` as a list with one entry for each group; tensors are copied, since callers may write to theirs."""
     if not isinstance(value, (list, tuple)):
-        return [value] * len(optimizer.param_groups)
+        return [_own(value) for _ in optimizer.param_groups]
     if len(value) != len(optimizer.param_groups):
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has "
             f"{len(value)} values, param_groups has {len(optimizer.param_groups)}."
         )
-    return list(value)
+    return [_own(v) for v in value]
+
+
+def _own(value):
+    return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def _track_steps(optimizer):

@@ -410,3 +410,75 @@ def function_instance(T):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     compare(PROGRAMS[name])
+
+
+def _forward_mode_of_functions(lib):
+    """Values, tangents, gradients, tangents of gradients and gradients of tangents of custom Functions whose
+    ``forward`` takes a context, with arguments that also need gradients."""
+    ad, found = lib.autograd.forward_ad, []
+
+    class Product(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            result = x ** 3 * y
+            ctx.save_for_backward(x, y, result)
+            ctx.save_for_forward(x, y)
+            found.append(ctx.needs_input_grad)
+            return result
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y, result = ctx.saved_tensors
+            return g * 3 * x ** 2 * y, g * result / y
+
+        @staticmethod
+        def jvp(ctx, s, t):
+            x, y = ctx.saved_tensors
+            return 3 * x ** 2 * y * s + x ** 3 * t
+
+    class Scale(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.mark_dirty(x)
+            ctx.k = k
+            return x.mul_(k)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k, None
+
+        @staticmethod
+        def jvp(ctx, t, _):
+            return t.mul_(ctx.k)
+
+    def parts(x):
+        return None if x is None else [None if p is None else [round(v, 12) for v in p.detach().tolist()]
+                                      for p in ad.unpack_dual(x)]
+
+    def double(*numbers):
+        return lib.tensor(numbers, dtype=lib.float64)
+
+    x, y = double(1., 2.).requires_grad_(), double(3., 4.).requires_grad_()
+    levels = [ad._current_level]
+    with ad.dual_level():
+        levels.append(ad._current_level)
+        u, v = ad.make_dual(x, double(1., 10.)), ad.make_dual(y, double(1., 5.))
+        for a, b in ((u, v), (u, y), (x, v)):
+            r = Product.apply(a, b)
+            found.append(parts(r))
+            found.append([parts(g) for g in lib.autograd.grad(r.sum(), (x, y), create_graph=True)])
+            found.append([parts(g)[0] for g in lib.autograd.grad(ad.unpack_dual(r).tangent.sum(), (x, y))])
+        for whole in (True, False):
+            z = u * 2
+            w = Scale.apply(z if whole else z[:1], 3)
+            found.append([w is z, parts(z), parts(w), parts(lib.autograd.grad((z * double(1., 7.)).sum(), x)[0])])
+        with lib.no_grad():
+            z = u * 2
+            found.append([Scale.apply(z, 3) is z, parts(z)])
+    return found, levels
+
+
+def test_forward_mode_of_functions_that_are_recorded():
+    torch = pytest.importorskip("torch")
+    import ptcore
+    assert _forward_mode_of_functions(ptcore) == _forward_mode_of_functions(torch)

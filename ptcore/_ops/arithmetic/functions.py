@@ -15,10 +15,10 @@ def _called(op, function, first, others):
     if first.requires_grad:
         raise RuntimeError(f"{op}: a Python function has no derivative; call it on x.detach()")
     for x in others:
-        if not isinstance(x, Tensor) or x.dtype is not first.dtype or x.shape != first.shape:
-            raise TypeError(f"{op}: the other arguments must be Tensors of dtype {first.dtype.name} and shape "
-                            f"{list(first.shape)}, got {type(x).__name__}")
-    return first.copy_(mapped(op, function, first, others))
+        if not isinstance(x, Tensor) or x.dtype is not first.dtype:
+            raise TypeError(f"{op}: the other arguments must be Tensors of dtype {first.dtype.name}, got "
+                            f"{x.dtype.name if isinstance(x, Tensor) else type(x).__name__}")
+    return first.copy_(mapped(op, function, first, tuple([x.expand(first.shape) for x in others])))
 
 
 @overridable

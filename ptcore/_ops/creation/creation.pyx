@@ -513,9 +513,12 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     cdef Tensor numbers_of
     numbers = [number_of_end(start), number_of_end(end)]
     dtype = dtype_for(dtype, out, b"linspace")
+    if dtype is None and any([isinstance(x, complex) for x in numbers]):
+        dtype = dtype_of(default_complex())
     code = default_float() if dtype is None else as_code(dtype, b"linspace", b"dtype")
     if CATEGORY[code] < 3 and any([isinstance(x, complex) for x in numbers]):
-        raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
+        raise RuntimeError(f"linspace: start and end must be real for dtype {dtype_of(code).name}, got {numbers[0]} "
+                           f"and {numbers[1]}")
     numbers = [fitting(x, code, b"linspace") for x in numbers]
     check_numeric(code, b"linspace")
     if CATEGORY[code] < 2:                  # the ends become integers of the dtype, as in PyTorch

@@ -46,7 +46,12 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else checked.number("logspace", n, x)
                         for n, x in numbers]
     dtype = dtype_for(dtype, out, b"logspace")
-    dtype = get_default_dtype() if dtype is None else dtype
+    any_complex = any(isinstance(x, complex) for x in (start, end, base))
+    if dtype is None:
+        dtype = get_default_dtype().to_complex() if any_complex else get_default_dtype()
+    elif any_complex and not dtype.is_complex:
+        raise RuntimeError(f"logspace: start, end and base must be real for dtype {dtype.name}, got {start}, {end} and "
+                           f"{base}")
     if not (dtype.is_floating_point or dtype.is_complex):       # linspace takes integer ends for them
         start, end = [checked.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
     wide = promote_types(dtype, FLOAT64)

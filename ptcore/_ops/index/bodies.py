@@ -36,6 +36,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
+from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import ValueCheck, has_values
 from ptcore._ops.index.indexing import put_copy as index_put  # noqa: F401  (bodies)
 from ptcore._ops.index.indexing import put_over as index_put_  # noqa: F401
@@ -230,8 +231,10 @@ def _largest(op, blank, bag, rows):
     """The maximum of each bag, in each column; the gradient goes to the first element that equals it."""
     places = _along(bag, rows.shape, 0)
     out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
-    if not (rows.requires_grad or transformed()) or not rows.numel():
+    if not (rows.requires_grad or transformed()):
         return out
+    if not rows.numel():                # with a history, as any other result
+        return out + sum_of(rows)
     n = rows.shape[0]
     it = (rows.detach() == gather(out, 0, places)) | isnan(rows.detach())
     order = expand(unsqueeze(arange(n, device=rows.device), 1), rows.shape)
@@ -390,6 +393,7 @@ def _renormed(op, weight, indices, max_norm, norm_type):
     if indices.is_meta:
         return
     with no_grad():
+        weight = weight.detach()                    # a constant in forward mode, too
         used = _unique(reshape(indices, (-1,)))
         rows = index_select(weight, 0, used)
         norms = vector_norm(rows, norm_type, 1, True)

@@ -171,11 +171,12 @@ cdef object expand(int op, object input, object size):
     shift = ndim - x.rank
     if shift < 0:
         raise expand_error(x, ndim, sizes)
-    for i in range(ndim):
+    for i in range(ndim - 1, -1, -1):
         if i < shift:
             if sizes[i] < 0:
                 raise expand_error(x, ndim, sizes)
-            strides[i] = 0
+            # A new dim of one element has the stride of a dim before the next, as in PyTorch.
+            strides[i] = sizes[i + 1] * strides[i + 1] if sizes[i] == 1 and x.rank else 0
         elif sizes[i] == -1 or sizes[i] == x.dims[i - shift]:
             sizes[i] = x.dims[i - shift]
             strides[i] = x.dims[x.rank + i - shift]

@@ -17,6 +17,7 @@ from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
 from ptcore.nn.modules.module_hooks import (
     ModuleHooks,
+    register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Module",
+    "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",

@@ -130,6 +130,14 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     return _add(global_state.tables(), "_forward_hooks", hook, flags=flags)
 
 
+def register_module_backward_hook(hook):
+    """Register a hook on the last node of every module's forward (deprecated).
+
+    See `Module.register_backward_hook`.
+    """
+    return _add_backward(global_state.tables(), hook, full=False)
+
+
 def register_module_full_backward_pre_hook(hook):
     """Register ``hook(module, grad_output)`` for every module."""
     return _add(global_state.tables(), "_backward_pre_hooks", hook)
