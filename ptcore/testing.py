@@ -169,9 +169,9 @@ def _compare(actual, expected, options, where):
                 f"{type(actual).__name__} and {type(expected).__name__}"
                 + (f", for item {where}" if where else "")
             )
-        _compare_tensors(
-            ptcore.as_tensor(actual), ptcore.as_tensor(expected), options, where
-        )
+        actual, expected = [x if isinstance(x, ptcore.Tensor) else ptcore.as_tensor(x, device="cpu")
+                            for x in (actual, expected)]
+        _compare_tensors(actual, expected, options, where)
     elif actual is None or expected is None:
         if actual is not expected:
             options.fail(f"None mismatch: {actual} is not {expected}", where)

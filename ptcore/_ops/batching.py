@@ -145,7 +145,7 @@ def _broadcast(row, args, inplace):
     for k in places:
         if isinstance(args[k], (list, tuple)) or (
                 not isinstance(args[k], Tensor) and hasattr(args[k], "__array_interface__")):
-            args[k] = as_tensor(args[k])
+            args[k] = as_tensor(args[k], device="cpu")
     tensors = [args[k] for k in places if isinstance(args[k], (Tensor, Batched))]
     ndim = max(t.ndim for t in tensors)
     # A 0-d sample gives way in promotion; with the hidden dim it would not.

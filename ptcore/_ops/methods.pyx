@@ -396,7 +396,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     from ptcore._names import root
     if method == "__call__" and not kwargs and not foreign and hasattr(root, name):
         from ptcore._exchange.convert import as_tensor
-        tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
+        tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x, device="cpu")
                    for x in inputs]
         return getattr(root, name)(*tensors)
     arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
@@ -413,8 +413,8 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
         return out[0] if len(out) == 1 else out
     from ptcore._exchange.convert import as_tensor
     if isinstance(result, tuple):
-        return tuple([as_tensor(r) for r in result])
-    return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
+        return tuple([as_tensor(r, device="cpu") for r in result])
+    return as_tensor(result, device="cpu") if isinstance(result, (numpy.ndarray, numpy.generic)) else result
 
 
 def array_function(Tensor self not None, func, types, args, kwargs):
@@ -445,7 +445,7 @@ cdef object matmul_operator(object x, object y):
         if not (hasattr(x, "__array__") and hasattr(y, "__array__")) or has_own_ufuncs(x) or has_own_ufuncs(y):
             return NotImplemented
         from ptcore._exchange.convert import as_tensor
-        x, y = as_tensor(x), as_tensor(y)
+        x, y = [t if isinstance(t, Tensor) else as_tensor(t, device="cpu") for t in (x, y)]
     if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
         operands[0], operands[1] = <PyObject *>x, <PyObject *>y
         return call_bound(OP_MM, operands, 2, None)

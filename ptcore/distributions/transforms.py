@@ -217,7 +217,8 @@ class AbsTransform(Transform):
 def _same_parameter(a, b):
     if isinstance(a, numbers.Number) and isinstance(b, numbers.Number):
         return a == b
-    return bool(pt.as_tensor(a == b).all())
+    same = a == b
+    return bool(same.all()) if isinstance(same, pt.Tensor) else bool(same)
 
 
 class AffineTransform(Transform):

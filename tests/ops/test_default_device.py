@@ -163,3 +163,16 @@ def test_data_are_drawn_where_the_generator_is():
     check(draws, [], "draws")
     with pt.device("meta"):
         assert list(data.SharedList([1, "a"])) == [1, "a"]
+
+
+def test_arrays_beside_tensors_stay_where_they_are():
+    """Only what is asked for by name is made on the default device."""
+    x, a = pt.arange(6.0).reshape(2, 3), np.ones((3, 2), np.float32)
+    with pt.device("meta"):
+        assert (x @ a).device == (a @ x).device == np.add(x, a.T).device == np.sin(x).device == x.device
+        pt.testing.assert_close(x, x + 0)
+        pt.testing.assert_close(a, a.copy())
+        assert pt.distributions.AffineTransform(x, 2.0) == pt.distributions.AffineTransform(x + 0, 2.0)
+        assert pt.vmap(lambda row: row + 1)(x).device == x.device
+        lengths = pt.nn.utils.rnn.pack_padded_sequence(x.reshape(3, 2, 1), [3, 2]).batch_sizes
+    assert lengths.tolist() == [2, 2, 1]

@@ -141,7 +141,7 @@ class ProxyTracer(Interpreter):
         if self.env is not None and self.env.is_number(x):
             return x.hint, self.env.node(x), x
         if hasattr(x, "__array_interface__"):
-            return self.argument(ptcore.as_tensor(x))
+            return self.argument(ptcore.as_tensor(x, device="cpu"))
         return x, x, None
 
     # -- calls -------------------------------------------------------------------------------------
