@@ -148,6 +148,9 @@ assert [x.tolist() for x in torch._foreach_mul(a, a)] == [[4, 4], [4, 4, 4]]
 flat = torch._utils._flatten_dense_tensors(a)
 assert [x.shape for x in torch._utils._unflatten_dense_tensors(flat, a)] == [x.shape for x in a]
 assert torch._C._get_tracing_state() is None
+with torch._C._DisableFuncTorch():
+    state = torch.get_rng_state()
+assert torch._C._storage_address(a[0]) == torch._C._storage_address(a[0][1:]) != torch._C._storage_address(a[1])
 assert torch.quasirandom.SobolEngine(2).draw(2).tolist() == [[0, 0], [0.5, 0.5]]
 """
     out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", text], capture_output=True,

@@ -1,7 +1,7 @@
 """``torch._C``: names of PyTorch's C extension that programs use; any other raises AttributeError."""
 import sys
 
-from ptcore import _errors, _overrides, _state
+from ptcore import _errors, _interpret, _overrides, _state
 from ptcore._contexts import Together as _Together
 from ptcore._device import device
 from ptcore._dtype import dtype
@@ -48,6 +48,11 @@ def _parse_to(*args, **kwargs):
     return _nn_parse_to(args, kwargs)
 
 
+def _storage_address(tensor):
+    """The number of a tensor's storage, which no other storage has."""
+    return tensor.untyped_storage()._cdata
+
+
 def _get_privateuse1_backend_name():
     """The name of a user's own backend."""
     return "privateuseone"
@@ -79,6 +84,7 @@ class _Absent:
 
 
 _AutoDispatchBelowAutograd = _namespaces.below_autograd
+_DisableFuncTorch = _interpret.aside            # ``torch.testing`` keeps the state of random numbers so
 
 
 class _Keys(type):
