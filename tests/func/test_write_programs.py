@@ -480,8 +480,8 @@ def check_functions(seed):
         for name in ("hessian of functionalize", "jacfwd of functionalize of jacrev", "double backward of compile"):
             try:
                 got = CURVATURES[name](f, x)
-            except RuntimeError as e:
-                if not is_refused(e):
+            except RuntimeError as e:       # forward mode finds no rule of the function
+                if not is_refused(e) and "override the setup_context" not in str(e):
                     raise RuntimeError(f"{name}: {e}") from e
                 continue
             np.testing.assert_allclose(got, differences(lambda y: reverse(f, y), x), rtol=1e-5, atol=2e-6, err_msg=name)

@@ -305,6 +305,10 @@ class Operators:
         """The context of the body of ``try``."""
         return calls.Watched(self.capture)
 
+    def classes_caught(self, x):
+        """What stands behind ``except``: a class, or a tuple of such, whose elements are guarded."""
+        return tuple([self.classes_caught(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
+
     def caught(self):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
         the tracer may have raised."""
