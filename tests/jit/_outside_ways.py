@@ -64,7 +64,8 @@ l@ = nn.ModuleList([nn.Identity(), nn.ReLU()])
 """
 # Special methods of tensors that a user replaces: the name, an expression that uses it, the other.
 REPLACED = [("__matmul__", "x @ x", "lambda a, b: a * 3"), ("__rpow__", "2 ** x", "lambda a, b: a * 3"),
-            ("__ixor__", "operator.ixor(x.long(), 1)", "lambda a, b: a * 3"), ("__invert__", "~x.long()", "lambda a: a"),
+            ("__ixor__", "operator.ixor(x.long(), 1)", "lambda a, b: a * 3"),
+            ("__invert__", "~x.long()", "lambda a: a"),
             ("__ge__", "(x >= 2, 2 <= x)", "lambda a, b: a * 3"), ("__contains__", "7.0 in x", "lambda a, b: True"),
             ("diff", "x.diff()", "lambda a: a * 3")]
 WAYS = [
@@ -299,7 +300,8 @@ WAYS = [
      ["F@[0] = 2.0", "m@.K = 3.0"]),
     ("absent in a module with getattr",
      "m@ = types.ModuleType('m@')\nF@ = {}\ndef found@(name):\n    if name in F@: return F@[name]\n"
-     "    raise AttributeError(name)\nm@.__getattr__ = found@", "getattr(m@, 'K', 1.0)", ["F@['K'] = 2.0", "m@.K = 3.0"]),
+     "    raise AttributeError(name)\nm@.__getattr__ = found@", "getattr(m@, 'K', 1.0)",
+     ["F@['K'] = 2.0", "m@.K = 3.0"]),
     ("absent in a module that gets getattr", "m@ = types.ModuleType('m@')", "hasattr(m@, 'K')",
      ["m@.__getattr__ = lambda name: 2.0"]),
     ("partial function", "def f@(a, b=2.0): return a + b\nA@ = [1.0]\np@ = functools.partial(f@, 1.0, b=3.0)", "p@()",
