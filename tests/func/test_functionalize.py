@@ -103,5 +103,5 @@ def test_custom_functions_inside_forward_mode_are_refused():
     slope = pt.func.functionalize(lambda y: pt.func.jvp(Straight.apply, (y,), (y,))[1])(x)
     assert slope.tolist() == [2.5, 17.5]
     assert pt.func.functionalize(Straight.apply)(x).tolist() == [0.0, 2.0]
-    with pytest.raises(RuntimeError, match="runs no custom autograd.Function"):
+    with pytest.raises(RuntimeError, match="runs no custom"):
         pt.func.jvp(pt.func.functionalize(Straight.apply), (x,), (x,))

@@ -10,10 +10,10 @@ from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.table.ids import op_name
+from ptcore._shape import Size
 from ptcore._state import SavedBy, hooks_of_saved, is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
-from ptcore._shape import Size
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
 from ptcore.jit._entry import Modes, Part, Results
