@@ -85,6 +85,9 @@ cdef class Interpreter(Mode):
     traces : bool
         Whether the interpreter only writes calls down: values are the same as without it. Derivative rules then make
         the same calls as without it.
+    computes : bool
+        Whether an interpreter that traces gives the program values to go on with, not a program for later. A custom
+        Function whose arguments vmap or forward mode sees is then not run as the ops of its ``forward``.
     differentiates : bool
         Whether the interpreter differentiates the ops offered to it, those of a backward included. Derivative rules
         are then made of ops that have derivatives.
@@ -96,6 +99,7 @@ cdef class Interpreter(Mode):
     """
     also = None
     traces = False
+    computes = False
     differentiates = False
     needs_setup_context = False
 

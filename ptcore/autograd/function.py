@@ -6,6 +6,7 @@ from ptcore._interpret import innermost, outside
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.history import attach_history, check_dirty, custom_node
 from ptcore._state import is_history_recorded, no_grad
+from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.autograd.helpers import interposed, reduce_to
@@ -204,7 +205,7 @@ class Function(metaclass=_FunctionMeta):
         separate = cls.setup_context is not Function.setup_context
         if kwargs or (separate and getattr(cls.forward, "__defaults__", None)):
             args = _positional(cls, separate, args, kwargs)
-        if interposed() and not innermost().traces:
+        if interposed() and (not innermost().traces or _has_rule(args)):
             return _inside(cls, args, separate)
         return cls._called(args)[0]
 
@@ -264,6 +265,19 @@ class Function(metaclass=_FunctionMeta):
         if single:
             return outputs[0]
         return tuple(outputs) if isinstance(output, tuple) else outputs
+
+
+def _has_rule(args):
+    """Whether an interpreter that computes runs a call on values of vmap or forward mode, which have a rule for it."""
+    if not innermost().computes:
+        return False
+    for x in args:
+        payload = payload_of(x) if isinstance(x, Tensor) else None
+        while payload is not None:
+            if not payload.owner.traces:
+                return True
+            payload = payload_of(payload.tensor) if payload.tensor is not None else None
+    return False
 
 
 def _inside(cls, args, separate):

@@ -110,7 +110,7 @@ def _seen_as(op, args):
 class _Interposed(Interpreter):
     """The base of both runs: finds the row's function and counts calls."""
 
-    traces = True               # values are the same as without this interpreter
+    traces = computes = True    # values are the same as without this interpreter
 
     def __init__(self, storage):
         self.storage = storage

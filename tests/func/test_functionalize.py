@@ -80,3 +80,28 @@ def test_arguments_that_share_memory_within_a_transformation():
     with pytest.raises(RuntimeError, match="two arguments show the same memory"):
         pt.vmap(lambda x: pt.func.functionalize(f)(x, x.view(-1)))(pt.ones(2, 3))
     assert pt.vmap(lambda x: pt.func.functionalize(f)(x, x * 2))(pt.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+
+
+class Straight(pt.autograd.Function):
+    """Rounds; its derivative is a number that no rule of ``round`` gives."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 10
+
+
+def test_custom_functions_inside_forward_mode_are_refused():
+    x = pt.tensor([0.25, 1.75])
+    slope = pt.func.functionalize(lambda y: pt.func.jvp(Straight.apply, (y,), (y,))[1])(x)
+    assert slope.tolist() == [2.5, 17.5]
+    assert pt.func.functionalize(Straight.apply)(x).tolist() == [0.0, 2.0]
+    with pytest.raises(RuntimeError, match="runs no custom"):
+        pt.func.jvp(pt.func.functionalize(Straight.apply), (x,), (x,))

@@ -347,6 +347,20 @@ GRADIENTS = {
     "functionalize of grad": lambda f, x: functionalize(grad(f))(x),
     "jacfwd of functionalize": lambda f, x: jacfwd(functionalize(f))(x),
 }
+CURVATURES = {
+    "compile of hessian": lambda f, x: pt.compile(hessian(f))(x),
+    "make_fx of hessian": lambda f, x: make_fx(hessian(f))(x * 0.5)(x),
+    "trace of hessian": lambda f, x: pt.jit.trace(hessian(f), (x * 0.5,), check_trace=False)(x),
+    "functionalize of hessian": lambda f, x: functionalize(hessian(f))(x),
+    "hessian of functionalize": lambda f, x: hessian(functionalize(f))(x),
+    "jacfwd of functionalize of jacrev": lambda f, x: jacfwd(functionalize(jacrev(f)))(x),
+    "functionalize of jacrev of jacfwd": lambda f, x: functionalize(jacrev(jacfwd(f)))(x),
+    "vmap of hessian": lambda f, x: samples(hessian(f), x),
+    "hessian of vmap": lambda f, x: hessian(lambda y: samples(f, y))(x),
+    "compile of jacrev of jacrev": lambda f, x: pt.compile(jacrev(jacrev(f)))(x),
+    "compile of jacrev of jacfwd": lambda f, x: pt.compile(jacrev(jacfwd(f)))(x),
+    "double backward of compile": lambda f, x: pt.tensor(double_backward(pt.compile(f), x)),
+}
 
 
 def is_refused(e):
@@ -354,7 +368,8 @@ def is_refused(e):
     cannot have a history."""
     return isinstance(e, RuntimeError) and any(text in str(e) for text in (
         "modified by an inplace operation", "is one of several views", "refers to a single memory location",
-        "share memory", "inside a custom Function", "and its base or another view of its base"))
+        "share memory", "inside a custom Function", "and its base or another view of its base",
+        "runs no custom autograd.Function"))
 
 
 def is_refused_alone(e, f, x):
@@ -413,14 +428,20 @@ def check(seed):
 
 
 def check_modes(seed):
-    """Checks two interpreters of values and two of gradients on a program; how many of them ran it."""
+    """Checks two interpreters each of values, gradients and second derivatives on a program; how many ran it."""
     f, x, source = program(seed), vector(seed), random.Random(seed)
     try:
         value = float(f(x))
     except RuntimeError:
         return 0
     ran = 0
-    for table, want in ((VALUES, value), (GRADIENTS, differences(lambda y: float(f(y)), x))):
+    tables = [(VALUES, value), (GRADIENTS, differences(lambda y: float(f(y)), x))]
+    try:
+        tables.append((CURVATURES, differences(lambda y: reverse(f, y), x)))
+    except RuntimeError as e:
+        if not is_refused(e):
+            raise
+    for table, want in tables:
         for name in source.sample(list(table), 2):
             try:
                 got = table[name](f, x).detach().numpy()
@@ -428,7 +449,7 @@ def check_modes(seed):
                 if is_refused_alone(e, f, x):
                     continue
                 raise RuntimeError(f"{name}: {e}") from e
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6, err_msg=name)
             ran += 1
     return ran
 
@@ -455,6 +476,15 @@ def check_functions(seed):
             second = differences(lambda y: reverse(f, y), x)
             np.testing.assert_allclose(got, second, rtol=1e-5, atol=2e-6, err_msg=name)
         compared += 1
+    if want is not None:
+        for name in ("hessian of functionalize", "jacfwd of functionalize of jacrev", "double backward of compile"):
+            try:
+                got = CURVATURES[name](f, x)
+            except RuntimeError as e:       # forward mode finds no rule of the function
+                if not is_refused(e) and "override the setup_context" not in str(e):
+                    raise RuntimeError(f"{name}: {e}") from e
+                continue
+            np.testing.assert_allclose(got, differences(lambda y: reverse(f, y), x), rtol=1e-5, atol=2e-6, err_msg=name)
     return compared
 
 

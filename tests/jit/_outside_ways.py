@@ -62,6 +62,12 @@ class M@(nn.Module):
 m@ = M@()
 l@ = nn.ModuleList([nn.Identity(), nn.ReLU()])
 """
+# Special methods of tensors that a user replaces: the name, an expression that uses it, the other.
+REPLACED = [("__matmul__", "x @ x", "lambda a, b: a * 3"), ("__rpow__", "2 ** x", "lambda a, b: a * 3"),
+            ("__ixor__", "operator.ixor(x.long(), 1)", "lambda a, b: a * 3"),
+            ("__invert__", "~x.long()", "lambda a: a"),
+            ("__ge__", "(x >= 2, 2 <= x)", "lambda a, b: a * 3"), ("__contains__", "7.0 in x", "lambda a, b: True"),
+            ("diff", "x.diff()", "lambda a: a * 3")]
 WAYS = [
     # -- names
     ("global number", "K@ = 1.5", "x * K@",
@@ -74,6 +80,9 @@ WAYS = [
      "    return read, put\nread@, put@ = make@()", "x * read@()", ["put@(2.0)", "put@(3.0)", "read@, put@ = make@()"]),
     ("defaults", "def f@(k=1.0, *, j=2.0): return k + j", "f@()",
      ["f@.__defaults__ = (3.0,)", "f@.__kwdefaults__ = {'j': 5.0}", "f@.__kwdefaults__['j'] = 6.0", "f@.k = 1"]),
+    ("fewer defaults", "def f@(k=1.0, j=(2.0, 3.0)): return k + sum(j)", "f@(1.0)",
+     ["f@.__defaults__ = (1.0, (4.0,))", "f@.__defaults__ = ((5.0,),)", "f@.__defaults__ = None",
+      "f@.__defaults__ = (1.0, ())"]),
     ("attribute of a function", "def f@(): return f@.k\nf@.k = 1.0", "f@()", ["f@.k = 2.0", "del f@.k"]),
     ("absent attribute of a function", "def f@(): return 1.0", "getattr(f@, 'k', 1.0)", ["f@.k = 2.0"]),
     ("function", "def f@(): return 1.0\ndef g@(): return 2.0", "f@()", ["f@ = g@", "f@.__code__ = g@.__code__"]),
@@ -206,6 +215,18 @@ WAYS = [
     ("property of a metaclass",
      "class Q@(type):\n    k = 1.0\n    @property\n    def p(cls): return Q@.k\nclass W@(metaclass=Q@): pass",
      "W@.p", ["Q@.k = 2.0"]),
+    ("element by a metaclass",
+     "F@ = [2.0]\nclass Q@(type):\n    def __getitem__(cls, k): return F@[0] + k\nclass W@(metaclass=Q@): pass",
+     "x * W@[1]", ["F@[0] = 3.0", "Q@.__getitem__ = lambda cls, k: 9.0"]),
+    ("element of a class", "class W@:\n    t = {'a': 1.0}\n    def __class_getitem__(cls, k): return cls.t[k]\n",
+     "x * W@['a']", ["W@.t['a'] = 3.0", "W@.t = {'a': 5.0}", "W@.__class_getitem__ = classmethod(lambda c, k: 7.0)"]),
+    ("generic class", "T@ = typing.TypeVar('T@')\nclass W@(typing.Generic[T@]):\n    k = 1.0\n", "W@[int]().k * x",
+     ["W@.k = 2.0"]),
+    ("call by a metaclass", "class Q@(type): pass\nclass W@(metaclass=Q@):\n    k = 1.0\n", "x * W@().k",
+     ["Q@.__call__ = lambda cls: types.SimpleNamespace(k=7.0)", "del Q@.__call__"]),
+    ("property of a module",
+     "F@ = [1.0]\nclass M@(types.ModuleType):\n    @property\n    def k(self): return F@[0]\nm@ = M@('m@')", "x * m@.k",
+     ["F@[0] = 3.0", "M@.k = property(lambda m: 9.0)", "M@.k = 4.0"]),
     ("own getattribute", "F@ = [1.0]\nclass A@:\n    def __getattribute__(self, name): return F@[0]\na@ = A@()",
      "a@.z", ["F@[0] = 2.0"]),
     *[(f"method of a number: {read}", NUMBERS, read, SET) for read in (
@@ -277,6 +298,12 @@ WAYS = [
     ("absent in a module", "m@ = types.ModuleType('m@')", "getattr(m@, 'K', 1.0)", ["m@.K = 2.0"]),
     ("module with getattr", "m@ = types.ModuleType('m@')\nF@ = [1.0]\nm@.__getattr__ = lambda name: F@[0]", "m@.K",
      ["F@[0] = 2.0", "m@.K = 3.0"]),
+    ("absent in a module with getattr",
+     "m@ = types.ModuleType('m@')\nF@ = {}\ndef found@(name):\n    if name in F@: return F@[name]\n"
+     "    raise AttributeError(name)\nm@.__getattr__ = found@", "getattr(m@, 'K', 1.0)",
+     ["F@['K'] = 2.0", "m@.K = 3.0"]),
+    ("absent in a module that gets getattr", "m@ = types.ModuleType('m@')", "hasattr(m@, 'K')",
+     ["m@.__getattr__ = lambda name: 2.0"]),
     ("partial function", "def f@(a, b=2.0): return a + b\nA@ = [1.0]\np@ = functools.partial(f@, 1.0, b=3.0)", "p@()",
      ["p@.keywords['b'] = 7.0", "p@ = functools.partial(f@, 5.0)"]),
     ("cached function", "F@ = [1.0]\n@functools.lru_cache\ndef f@(): return F@[0]", "f@()",
@@ -332,6 +359,12 @@ WAYS = [
     ("tensor as key", "t@ = pt.ones(2)\nq@ = pt.ones(2)", "{t@: 1.0}.get(q@, 2.0)", ["q@ = t@", "q@ = t@.clone()"]),
     ("attribute of a tensor", "t@ = pt.ones(2)\nt@.scale = 1.0", "t@.scale", ["t@.scale = 2.0", "del t@.scale"]),
     ("absent attribute of a tensor", "t@ = pt.ones(2)", "getattr(t@, 'scale', 1.0)", ["t@.scale = 2.0"]),
+    ("method put into Tensor", "pt.Tensor.way@ = lambda t: t * 2", "x.way@()",
+     ["pt.Tensor.way@ = lambda t: t * 5", "pt.Tensor.way@ = pt.Tensor.sin", "pt.Tensor.way@ = pt.Tensor.cos"]),
+    ("property put into Tensor", "F@ = [2]\npt.Tensor.way@ = property(lambda t: t * F@[0])", "x.way@",
+     ["F@[0] = 3\npt.Tensor.way@ = property(lambda t: t * F@[0])", "pt.Tensor.way@ = 5.0"]),
+    *[(f"{name} put into Tensor", "", read,
+       [f"pt.Tensor.{name} = {other}", f"pt.Tensor.{name} = settled_{name}"]) for name, read, other in REPLACED],
     ("inference tensor", "t@ = pt.ones(2)", "t@.is_inference()", ["t@ = pt.inference_mode()(lambda: pt.ones(2))()"]),
     ("retains grad", "t@ = pt.ones(2).requires_grad_() * 1", "t@.retains_grad", ["t@.retain_grad()"]),
     ("value read", "t@ = pt.tensor([1.0])", "x if t@ > 2 else -x", ["t@.fill_(5.0)", "t@ = pt.tensor([3.0])"]),
@@ -368,7 +401,10 @@ WAYS = [
     ("precision", "", "pt.get_float32_matmul_precision()",
      ["pt.set_float32_matmul_precision('high')", "pt.set_float32_matmul_precision('highest')"]),
     ("seed", "", "pt.initial_seed()", ["pt.manual_seed(4)", "pt.manual_seed(5)"]),
-    # -- texts of sizes
+    # -- sizes
+    ("sizes in the result", "t@ = pt.tensor([0, 1])",
+     "(x.shape, {'a': x[t@].shape}, [x.shape[:1], x.shape + (1,)], pt.Size([x.shape[0], 2]), x[None].size())",
+     ["t@ = pt.tensor([0, 1, 1])", "t@ = pt.tensor([0])"]),
     ("text of a shape", "",
      "(f'{x.shape}', str(x.shape), repr([x.shape[0]]), '%s' % (x.shape,), '{}'.format(x.shape))", []),
     ("text of a size", "NT@ = collections.namedtuple('NT@', 'a')",
@@ -379,6 +415,9 @@ WAYS = [
     ("handled key", "D@ = {'a': 1.0}", "tried(lambda: D@['a'], KeyError)", ["D@.clear()", "D@['a'] = 4.0"]),
     ("handled division", "K@ = 1.5", "tried(lambda: x * (1 / K@), ZeroDivisionError)",
      ["K@ = 2.5", "K@ = 0.0", "K@ = 3.5"]),
+    ("tuple of errors", "E@ = (KeyError, (IndexError,))\ndef bad@():\n    try: return [][0]\n"
+     "    except E@: return 1.0\n    except Exception: return 2.0", "bad@()",
+     ["E@ = (KeyError,)", "E@ = (LookupError,)", "E@ = ValueError", "E@ = ()", "E@ = (3,)"]),
     ("handled integer division", "K@ = 3", "tried(lambda: x * (12 // (K@ - 3) if K@ > 2 else 1), ZeroDivisionError)",
      ["K@ = 4", "K@ = 5", "K@ = 3"]),
     ("handled factorization", "t@ = pt.eye(2)", "tried(lambda: pt.linalg.cholesky(t@), RuntimeError)",

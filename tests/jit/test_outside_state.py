@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from _outside_ways import WAYS
+from _outside_ways import REPLACED, WAYS
 
 import ptcore as pt
 from ptcore.jit.capture import guards
@@ -67,6 +67,7 @@ PLACES = ("r{1} = {0}",
           "try:\n        r{1} = {0}\n    except AttributeError:\n        r{1} = 'absent'",
           "r{1} = ({0}, x + 1)",
           "for _ in (0,):\n        r{1} = {0}")
+TENSOR_METHODS = {name: getattr(pt.Tensor, name) for name, _, _ in REPLACED}
 made = 0
 
 
@@ -91,7 +92,7 @@ class Program:
         made += 1
         name = f"<outside state {made}>"
         linecache.cache[name] = len(self.setup), None, self.setup.splitlines(True), name
-        space = {"__name__": name}
+        space = {"__name__": name, **{f"settled_{n}": method for n, method in TENSOR_METHODS.items()}}
         exec(compile(self.setup, name, "exec"), space)
         return space, name
 
@@ -132,6 +133,8 @@ MODES = ("default dtype", "grad mode", "deterministic", "anomaly", "precision")
 
 
 def settled():
+    for name, method in TENSOR_METHODS.items():
+        setattr(pt.Tensor, name, method)
     pt.set_default_dtype(pt.float32)
     pt.set_grad_enabled(True)
     pt.use_deterministic_algorithms(False)

@@ -556,7 +556,7 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         raise TypeError(f"{info(op).name.decode()}_: {arg_name(op, 0)} must be a Tensor, got "
                         f"{type(<object>args[0]).__name__}")
     key = flags_of_all(args, n)
-    if key & PT_INTERPOSED and not (<Tensor>args[0]).flags & PT_INTERPOSED and becomes_stand_in(args, n):
+    if key & PT_INTERPOSED and may_be_adopted(<Tensor>args[0]) and becomes_stand_in(args, n):
         key |= (<Tensor>args[0]).flags
     if key & PT_SLOW and not is_history_apart(<Tensor>args[0], key):
         result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
@@ -569,9 +569,14 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         Py_XDECREF(c.made)
 
 
+cdef bint may_be_adopted(Tensor x) except -1:
+    """Whether x is plain to the innermost interpreter: no stand-in, or one of an interpreter further out."""
+    return not x.flags & PT_INTERPOSED or not is_of_top(x)
+
+
 cdef bint becomes_stand_in(PyObject **args, int n) except -1:
-    """A stand-in is about to be written to a plain tensor, or a plain view of a stand-in is about to be written to: the
-    interpreter may turn the tensor into a stand-in."""
+    """A stand-in is about to be written to a tensor that is plain to the innermost interpreter, or to a plain view of
+    a stand-in: the interpreter may turn the tensor into a stand-in."""
     cdef list stack = interpreter_stack()
     cdef Interpreter top
     cdef int k

@@ -606,7 +606,7 @@ def _equal_fields(r, a, b):
 def _instance(r, cls, args, kwargs):
     """Makes an object of a class of Python code."""
     meta = type(cls)
-    found = next((c.__dict__["__call__"] for c in meta.__mro__ if "__call__" in c.__dict__), None)
+    found = r.in_class(meta, "__call__")
     if isinstance(found, types.FunctionType):
         if meta.__name__ == "EnumType" or meta.__name__ == "EnumMeta":
             return cls(*args, **kwargs)

@@ -366,7 +366,7 @@ class _Writer:
             if key == "__defaults__":
                 self.once("defaults", 0, key=base, expected=base.__defaults__)
             return getattr(base, key)
-        return base[key] if type(base) is tuple and source.kind == "item" else ABSENT
+        return base[key] if source.kind == "item" and _has_item(base, key) else ABSENT
 
     def _read(self, source):
         kind, key = source.kind, source.key
@@ -374,7 +374,7 @@ class _Writer:
             base = self.part(source.parent)
             if type(base) is types.CellType and key == "cell_contents":
                 return self.read("cell", key=base)
-            if type(base) is tuple and kind == "item":
+            if kind == "item" and _has_item(base, key):
                 return self.read("constant", key=base[key])
         if kind == "argument":
             return self.read("argument", 0, key)
@@ -469,6 +469,11 @@ class _Writer:
             self.once("look", v, expected=e.look)
         else:
             self.once("ask", v, key=HOLDS[kind], expected=e)
+
+
+def _has_item(x, k):
+    """Whether ``x`` is a tuple with an item ``k``; defaults may have become fewer since the capture."""
+    return type(x) is tuple and type(k) is int and -len(x) <= k < len(x)
 
 
 def _fixed(cls):

@@ -46,6 +46,9 @@ class Operators:
         return self.truth_of_object(x, cls, source)
 
     def truth_of_tensor(self, x):
+        found = self.replaced(x, "__bool__")
+        if found is not None:
+            return self.truth(self.call(found, x))
         payload = carried_by(x, self.capture.tracer)
         if payload is None or x.numel() != 1 or payload.known_value() is not None:
             return bool(x)
@@ -68,7 +71,7 @@ class Operators:
         return bool(x)
 
     def length(self, x):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__len__") is None:
             return len(self.known_tensor(x))
         source = self.source_of(x)
         if source is not None and is_container(x):
@@ -99,22 +102,32 @@ class Operators:
         cls = type(x)
         return cls in VALUES or cls in NUMBERS or (isinstance(x, Tensor) and payload_of(x) is not None)
 
+    def replaced(self, x, *names):
+        """The first of these special methods that Python code has put into the class of a tensor, or None; guarded."""
+        if isinstance(x, Tensor):
+            for name in names:
+                found = self.in_class(type(x), name)
+                if isinstance(found, types.FunctionType):
+                    return found
+        return None
+
     def unary(self, name, x):
+        found = self.in_class(type(x), f"__{name}__")
+        if isinstance(found, types.FunctionType) and type(x) not in NUMBERS:
+            return self.call(found, x)
         if self.is_simple(x):
             return getattr(operator, name)(x)
         if isinstance(x, Tensor):
             return getattr(operator, name)(self.known_tensor(x))
-        found = self.in_class(type(x), f"__{name}__")
-        if isinstance(found, types.FunctionType):
-            return self.call(found, x)
         return getattr(operator, name)(self.native(x))
 
     def binary(self, name, a, b):
         if type(a) is str and name == "mod":
             return a % calls.concrete(self, b)
-        if self.is_simple(a) and self.is_simple(b):
-            return getattr(operator, name)(a, b)
         word = name.rstrip("_")
+        mine, other = self.replaced(a, f"__{word}__"), self.replaced(b, f"__r{word}__")
+        if mine is None and other is None and self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
         mine, other = self.in_class(type(a), f"__{word}__"), self.in_class(type(b), f"__r{word}__")
         if isinstance(other, types.FunctionType) and (type(b) is not type(a) and issubclass(type(b), type(a))):
             result = self.call(other, b, a)
@@ -140,7 +153,7 @@ class Operators:
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def augmented(self, name, a, b):
-        if self.is_simple(a) and self.is_simple(b):
+        if self.is_simple(a) and self.is_simple(b) and self.replaced(a, f"__{name}__") is None:
             return getattr(operator, name)(a, b)
         found = self.in_class(type(a), f"__{name}__")
         if isinstance(found, types.FunctionType):
@@ -167,11 +180,12 @@ class Operators:
     def compare(self, name, a, b):
         if name in ("is_", "is_not"):
             return self.same(a, b) == (name == "is_")
-        if self.is_simple(a) and self.is_simple(b) and name not in ("in_", "not_in"):
-            return getattr(operator, name)(a, b)
         if name in ("in_", "not_in"):
             found = self.contains(b, a)
             return found if name == "in_" else not self.truth(found)
+        mine, other = self.replaced(a, f"__{name}__"), self.replaced(b, f"__{COMPARED[name]}__")
+        if mine is None and other is None and self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
         for x, y, word in ((a, b, name), (b, a, COMPARED[name])):
             found = self.in_class(type(x), f"__{word}__")
             if isinstance(found, types.FunctionType):
@@ -219,7 +233,7 @@ class Operators:
         source, cls = self.source_of(x), type(x)
         if cls in SETS or is_mapping(x):
             self.key(item)
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__contains__") is None:
             return operator.contains(self.known_tensor(x), self.native(item))
         if source is not None and (is_mapping(x) or cls in SETS):
             item = self.pinned(item)
@@ -290,6 +304,10 @@ class Operators:
     def watched(self):
         """The context of the body of ``try``."""
         return calls.Watched(self.capture)
+
+    def classes_caught(self, x):
+        """What stands behind ``except``: a class, or a tuple of such, whose elements are guarded."""
+        return tuple([self.classes_caught(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
 
     def caught(self):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only

@@ -276,7 +276,11 @@ class Recorder(Operators):
                 with aside():
                     found = getattr(x, name)    # a lazy name
             except AttributeError:
-                self.guard("no key", self.object_source(space, x.__name__), name)
+                asked = "__getattr__" in space or type(x) is not types.ModuleType
+                for key in (name,) if asked else (name, "__getattr__"):
+                    self.guard("no key", self.object_source(space, x.__name__), key)
+                if asked:
+                    self.guard("lacks", self.object_source(x), name)
                 raise
             if name not in space:
                 source = self.source("attribute", self.object_source(x), name, f"{x.__name__}.{name}")
@@ -446,6 +450,9 @@ class Recorder(Operators):
             self.unsupported("it reads .grad_fn of a tensor")
         if name == "__class__":
             return type(x if real is None else real)
+        raw = self.in_class(type(x), name)          # a user may have put it there
+        if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType):
+            return self.call(raw.fget, x)
         try:
             return getattr(x, name)
         except AttributeError:
@@ -549,16 +556,17 @@ class Recorder(Operators):
             self.call(found, x)
 
     def item(self, x, index):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__getitem__") is None:
             return self.known_tensor(x)[self.native(self.index(index))]
         source, cls = self.source_of(x), type(x)
-        if source is None or isinstance(x, type):
+        if isinstance(x, type):
+            return self.item_of_class(x, index)
+        if source is None:
             if cls is defaultdict and x.default_factory not in calls.PLAIN and x.default_factory is not None \
                     and self.key(index) not in x:
                 x[index] = self.call(x.default_factory)
-            if cls in calls.PLAIN or isinstance(x, type) or is_container(x):
-                return operator.getitem(x, self.key(index) if is_mapping(x) or isinstance(x, type)
-                                        else self.index(index))
+            if cls in calls.PLAIN or is_container(x):
+                return operator.getitem(x, self.key(index) if is_mapping(x) else self.index(index))
         elif is_sequence(x):
             index = self.index(index)
             if isinstance(index, slice):
@@ -581,11 +589,22 @@ class Recorder(Operators):
             return operator.getitem(x, index)
         self.unsupported(f"it reads elements of {source}, a {cls.__name__}")
 
+    def item_of_class(self, x, index):
+        """``C[index]``: an element by the metaclass, or a generic class."""
+        found = self.in_class(type(x), "__getitem__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x, index)
+        found = self.in_class(x, "__class_getitem__")
+        if isinstance(found, classmethod) and isinstance(found.__func__, types.FunctionType) \
+                and found.__func__.__module__ != "typing":
+            return self.call(self.bound(found, None, x, "__class_getitem__"), index)
+        return operator.getitem(x, self.key(index))
+
     def known_tensor(self, x):
         return x if payload_of(x) is not None else self.capture.unknown(x)
 
     def set_item(self, value, x, index):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__setitem__") is None:
             self.known_tensor(x)[self.native(self.index(index))] = self.native(value)
             return
         source = self.source_of(x)
@@ -689,7 +708,7 @@ class Recorder(Operators):
         return (self.unpack(item, pattern) for item in made)
 
     def iterator(self, x):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__iter__") is None:
             return iter(self.known_tensor(x))
         cls = type(x)
         if self.source_of(x) is not None:
@@ -735,7 +754,7 @@ class Recorder(Operators):
         return list(self.iterator(x))
 
     def unpack(self, x, pattern):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) and self.replaced(x, "__iter__") is None:
             found = list(self.known_tensor(x))
         else:
             found = self.elements(x)

@@ -410,8 +410,8 @@ class Writer(ast.NodeTransformer):
         handlers = []
         for h in node.handlers:
             caught = ast.copy_location(ast.Expr(self.ask(h, "caught")), h)
-            handlers.append(ast.copy_location(ast.ExceptHandler(None if h.type is None else self.visit(h.type),
-                                                                h.name and self.mangled(h.name),
+            kinds = None if h.type is None else self.ask(h, "classes_caught", self.visit(h.type))
+            handlers.append(ast.copy_location(ast.ExceptHandler(kinds, h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))
         body = self.statements(node.body)
         if node.finalbody or not all(map(_raises_again, node.handlers)):

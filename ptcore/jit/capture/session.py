@@ -10,6 +10,7 @@ from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.table.ids import op_name
+from ptcore._shape import Size
 from ptcore._state import SavedBy, hooks_of_saved, is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
@@ -578,7 +579,7 @@ class Builder:
             return self.out(x)
         if cls is Deferred:
             return ("constant", x.value) if x.is_read else ("item", self.out(x.stand)[1])
-        if is_value(x):
+        if is_value(x) and not (cls is Size and any([type(n) in NUMBERS for n in x])):
             return "constant", x
         source = r.source_of(x)
         if source is not None:
@@ -589,7 +590,7 @@ class Builder:
         if known is not None:
             return "again", known
         number = self.memo[id(x)] = len(self.memo)
-        if is_sequence(x) or cls in (set, frozenset):
+        if is_sequence(x) or cls in (set, frozenset, Size):
             return "sequence", number, cls, [self.form(v) for v in x], getattr(x, "maxlen", None)
         if cls in (dict, OrderedDict, defaultdict):
             return ("mapping", number, cls, [self.form(k) for k in x], [self.form(v) for v in x.values()],
