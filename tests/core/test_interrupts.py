@@ -9,6 +9,7 @@ import gc
 import random
 import signal
 import threading
+import time
 import types
 import weakref
 
@@ -61,12 +62,14 @@ def interrupts():
 
 
 def interrupted(start, loop, times):
-    """How often an interrupt ended the loop."""
+    """Lets interrupts end the loop. One that comes while Python runs a finalizer is lost, so another follows it."""
     for _ in range(times):
         try:
-            start()
             while True:
-                loop()
+                start()
+                late = time.monotonic() + 1
+                while time.monotonic() < late:
+                    loop()
         except KeyboardInterrupt:
             pass
 
