@@ -63,6 +63,7 @@ def interrupts():
 
 def interrupted(start, loop, times):
     """Lets interrupts end the loop. One that comes while Python runs a finalizer is lost, so another follows it."""
+    loop()                      # an interrupt of a first import leaves its file to the collector
     for _ in range(times):
         try:
             while True:
