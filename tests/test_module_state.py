@@ -20,6 +20,7 @@ ENDS = {"__enter__", "__exit__"}
 
 # "file:name": why other threads see it.
 ALLOWED = {
+    "cuda/driver/ipc.pyx:_unclosed": "memory of other processes that a capture keeps open, of whatever thread",
     "_ops/__init__.py:_rows": "the rows that there are; a package's are taken off with their library",
     "_ops/namespaces.py:_packets": "a cache of names, which goes with the op",
     "_ops/namespaces.py:custom": "the ops that there are, by name",

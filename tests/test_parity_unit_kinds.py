@@ -109,11 +109,15 @@ def test_a_hook_on_the_last_node_of_every_module():
             handle.remove()
         layer(t.zeros(2, requires_grad=True)).sum().backward()
         return found
-    try:
-        both(run)
-    finally:                            # the kind of hook that was registered first is kept
+    def forget():                       # the kind of hook that was registered first is kept
         ptcore.nn.modules.module_hooks.global_state.tables()._is_full_backward_hook = None
         torch.nn.modules.module._global_is_full_backward_hook = None
+
+    forget()
+    try:
+        both(run)
+    finally:
+        forget()
 
 
 def test_schedulers_keep_no_tensor_of_the_caller():

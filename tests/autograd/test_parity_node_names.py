@@ -16,7 +16,7 @@ OTHER_OPS = "another op, or several, does the same work"
 DIFFERENT = {
     "sum_dim": SUFFIX, "mean_dim": SUFFIX, "prod_dim": SUFFIX, "pow_tensor": SUFFIX, "pow_of_number": SUFFIX,
     "squeeze_dim": SUFFIX, "remainder_tensor": SUFFIX, "masked_fill_tensor": SUFFIX,
-    "max_all": OTHER_OPS, "min_all": OTHER_OPS, "std": OTHER_OPS, "mse_loss": OTHER_OPS, "dropout": OTHER_OPS,
+    "max_all": OTHER_OPS, "min_all": OTHER_OPS, "mse_loss": OTHER_OPS, "dropout": OTHER_OPS,
     "fill_": OTHER_OPS, "rsub": OTHER_OPS, "rdiv": OTHER_OPS, "clamp_min": OTHER_OPS,
     "linear": OTHER_OPS, "stack": OTHER_OPS, "reshape_copy": OTHER_OPS, "index_put": OTHER_OPS,
 }
