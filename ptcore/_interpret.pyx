@@ -143,6 +143,12 @@ cdef class Interpreter(Mode):
         """The outputs of a custom Function ``cls``; some of its arguments are stand-ins of this interpreter."""
         raise RuntimeError(f"{cls.__name__}: {type(self).__name__} runs no custom autograd.Function")
 
+    def custom_with_context(self, cls, args, needs):
+        """``custom`` of a function whose ``forward`` fills its context, in a call that is recorded: the outputs and the
+        context, whose ``needs_input_grad`` is ``needs``. None: the interpreter cannot, and the function has to have a
+        ``setup_context``."""
+        return None
+
     def created(self, kind, x):
         """``kind``, such as "from_numpy", made a tensor ``x`` over memory that no op made. The return value replaces
         ``x``, unless it is None."""

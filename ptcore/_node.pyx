@@ -199,6 +199,11 @@ cdef object seen_from_outside(object edge):
     return end
 
 
+def end_at(leaf):
+    """The end of the edges that lead to a leaf."""
+    return seen_from_outside(leaf)
+
+
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")

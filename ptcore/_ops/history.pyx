@@ -86,26 +86,28 @@ def unchanged(tensors):
 
 
 cdef object pack(object x):
-    cdef Packed p
     cdef list stack
     cdef tuple hooks
-    cdef uint64_t version
     if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor):
         stack = saved_hooks()
         hooks = <tuple>stack[len(stack) - 1]
-        p = Packed.__new__(Packed)
-        version = version_of(<Tensor>x)
-        p.value = hooks[0](x)
-        if version_of(<Tensor>x) != version:
-            raise RuntimeError("saved_tensors_hooks: the pack hook modified the tensor that it was given in place; it "
-                               "must not write to it, but may return another one")
-        p.unpack = hooks[1]
-        if needs_grad(<Tensor>x):
-            p.node, p.out_nr = grad_fn_of(<Tensor>x), (<Tensor>x).out_nr
-            if p.node is None:
-                p.leaf = <Tensor>x
-        return p
+        return packed(<Tensor>x, hooks[0], hooks[1])
     return x
+
+
+cdef Packed packed(Tensor x, object pack_hook, object unpack_hook):
+    cdef Packed p = Packed.__new__(Packed)
+    cdef uint64_t version = version_of(x)
+    p.value = pack_hook(x)
+    if version_of(x) != version:
+        raise RuntimeError("saved_tensors_hooks: the pack hook modified the tensor that it was given in place; it "
+                           "must not write to it, but may return another one")
+    p.unpack = unpack_hook
+    if needs_grad(x):
+        p.node, p.out_nr = grad_fn_of(x), x.out_nr
+        if p.node is None:
+            p.leaf = x
+    return p
 
 
 cdef int save(Node n, int slot, object x) except -1:
@@ -130,7 +132,10 @@ cdef int check_saved(Tensor x, const char *op) except -1:
 
 
 cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
-    x = pack(x)
+    put(n, slot, pack(x), version)
+
+
+cdef int put(Node n, int slot, object x, uint64_t version) except -1:
     if slot == 0:
         n.s0, n.v0 = x, version
     elif slot == 1:
@@ -144,7 +149,7 @@ cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
             n.smore = []
         while len(n.smore) < 2 * (slot - 4):
             n.smore += [None, 0]
-        n.smore += [x, version]
+        n.smore[2 * (slot - 4):2 * (slot - 4) + 2] = [x, version]
 
 
 def handed_on(node, g, needs):
@@ -204,14 +209,51 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
 set_unpack(unpack_saved)
 
 
+cdef tuple held(Node n, int slot):
+    """What a slot holds, as it was packed, and its version; (None, 0) if nothing."""
+    cdef int k = 2 * (slot - 4)
+    if slot >= 4:
+        return (None, 0) if n.smore is None or k >= len(n.smore) else tuple(n.smore[k:k + 2])
+    return ((n.s0, n.v0), (n.s1, n.v1), (n.s2, n.v2), (n.s3, n.v3))[slot]
+
+
+def slots_of(Node n):
+    """{name: slot} of the tensors that the node of a row saves: the names of its arguments, ``result`` for its output or
+    ``result0``, ``result1``, ... for several. Slots without a value are left out, those of a node that was freed are not.
+    """
+    cdef pt_opinfo *o
+    cdef dict found = {}
+    cdef int k, code
+    if n.op < 0:
+        return found
+    o = info(n.op)
+    for k in range(o.nsaved):
+        code = o.saved[k] & ~BY_TYPE
+        if held(n, k)[0] is None and not n.freed:
+            continue
+        if code >= PT_SAVE_OUT:
+            found["result" if o.nout == 1 else f"result{code - PT_SAVE_OUT}"] = k
+        elif code < PT_SAVE_META:
+            found[arg_name(n.op, code & ~KEPT if o.kind == PT_ELEMENTWISE else code)] = k
+    return found
+
+
+def repack(Node n, int slot, pack_hook, unpack_hook):
+    """Replaces the tensor in a slot by what ``pack_hook`` makes of it."""
+    x, version = held(n, slot)
+    if isinstance(x, Packed):
+        raise RuntimeError("register_hooks: the saved tensor has hooks already")
+    if not isinstance(x, Tensor):
+        raise RuntimeError("register_hooks: the saved value is None, a list, or has been freed; only a tensor has hooks")
+    if version_of(<Tensor>x) != version:
+        n.saved(slot)                   # raises
+    put(n, slot, packed(<Tensor>x, pack_hook, unpack_hook), version)
+
+
 def saved_unless_written(Node n, int slot):
     """``n.saved(slot)``; None if the tensor was written to since, for a rule that can compute it again."""
     cdef uint64_t version
-    cdef int k = 2 * (slot - 4)
-    if slot >= 4:
-        x, version = (None, 0) if n.smore is None or k >= len(n.smore) else n.smore[k:k + 2]
-    else:
-        x, version = ((n.s0, n.v0), (n.s1, n.v1), (n.s2, n.v2), (n.s3, n.v3))[slot]
+    x, version = held(n, slot)
     if isinstance(x, Tensor) and version_of(<Tensor>x) != version:
         return None
     return n.saved(slot)
@@ -446,8 +488,8 @@ class ValueCheck:
     """A function that raises an error where the values of its first argument, a tensor, are not allowed. It sees the
     samples of a batch one by one.
 
-    Where that tensor has no values, an interpreter that writes programs down may keep the call for their runs. Made as
-    a decorator.
+    Where that tensor has no values, an interpreter that writes programs down may keep the call for their runs.
+    Files of programs name it by the function's name without ``check_`` (``jit/_script/names.py``). Made as a decorator.
     """
     only_checks = True
 

@@ -62,9 +62,10 @@ def replaced_all(hook, grads, result):
 
 
 class NodeHooks:
-    """The hooks of one node: before its rule (by output) and after it."""
+    """The hooks of one node, before its rule (by output) and after it, and what its users keep with it."""
 
     def __init__(self):
+        self.metadata = {}
         self.tensor = {}                # output number -> HookDict of hooks on that gradient
         self.retain = {}                # output number -> weak reference to the tensor
         self.pre = HookDict()

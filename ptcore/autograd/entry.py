@@ -12,16 +12,23 @@ _CYCLE = ("Using backward() with create_graph=True will create a reference cycle
           "after use to break the cycle and avoid the leak.")
 
 
-def _sequence(value, op, arg):
+def _sequence(value, op, arg, grads=None):
+    """A list of tensors from one or several; a tensor that stands for the place in that of a gradient edge."""
     if isinstance(value, Tensor):
         return [value]
-    if hasattr(value, "edge") and hasattr(value, "node"):
-        raise TypeError(f"{op}: {arg} must be tensors, got a GradientEdge")
-    value = list(value)
-    for t in value:
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{op}: {arg} must hold Tensors, got {type(t).__name__}")
+    value = [value] if _is_edge(value) else list(value)
+    for k, t in enumerate(value):
+        if _is_edge(t):
+            from ptcore.autograd.edges import tensor_of
+            of = [grads] if isinstance(grads, Tensor) else list(grads or ())
+            value[k] = tensor_of(t, op, of[k] if k < len(of) else None)
+        elif not isinstance(t, Tensor):
+            raise TypeError(f"{op}: {arg} must hold Tensors or GradientEdges, got {type(t).__name__}")
     return value
+
+
+def _is_edge(value):
+    return isinstance(value, tuple) and hasattr(value, "output_nr")
 
 
 def seeds_of(op, outputs, grads, create_graph):
@@ -82,7 +89,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
     Parameters
     ----------
-    tensors : Tensor or sequence of Tensors
+    tensors : Tensor, GradientEdge, or sequence of them
     grad_tensors : Tensor, None or a sequence of them
         The vector of the vector-Jacobian product; ones for scalars if None.
     retain_graph : bool, optional
@@ -91,7 +98,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         Record the backward itself, for higher derivatives.
     grad_variables : optional
         The older name of ``grad_tensors``.
-    inputs : sequence of Tensors, optional
+    inputs : sequence of Tensors or GradientEdges, optional
         Only these get a gradient; no other ``.grad`` is touched.
 
     Raises
@@ -105,7 +112,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("backward: grad_tensors and grad_variables are two names of one argument; both were "
                                "given")
         grad_tensors = grad_variables
-    tensors = _sequence(tensors, "backward", "tensors")
+    tensors = _sequence(tensors, "backward", "tensors", grad_tensors)
     if inputs is not None:
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
@@ -127,7 +134,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
     Parameters
     ----------
-    outputs, inputs : Tensor or sequence of Tensors
+    outputs, inputs : Tensor, GradientEdge, or sequence of them
     grad_outputs : Tensor, None or a sequence of them
         The vector of the vector-Jacobian product; ones for scalars if None.
     retain_graph, create_graph : bool
@@ -151,7 +158,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> ptcore.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    outputs = _sequence(outputs, "grad", "outputs")
+    outputs = _sequence(outputs, "grad", "outputs", grad_outputs)
     inputs = _sequence(inputs, "grad", "inputs")
     if not inputs:
         raise RuntimeError("grad: inputs must not be empty")

@@ -291,8 +291,9 @@ def _inside(cls, args, separate):
     if not separate and top.needs_setup_context:
         raise without_setup_context(cls)
     needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-    if recording and not separate and hasattr(top, "custom_with_context"):
-        output, ctx = top.custom_with_context(cls, args, needs)
+    found = top.custom_with_context(cls, args, needs) if recording and not separate else None
+    if found is not None:
+        output, ctx = found
         return cls._recorded(ctx, args, output, True)
     output = top.custom(cls, args)
     if not recording:

@@ -5,10 +5,11 @@ from functools import partial, wraps
 from ptcore._node import Node
 from ptcore._state import HooksRefused, SavedHooks
 from ptcore._tensor import Tensor
+from ptcore.autograd.edges import GradientEdge, get_gradient_edge, tensor_of
 from ptcore.autograd.engine import ahead, run_number, watch
 
-__all__ = ["Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks(SavedHooks):
@@ -163,7 +164,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
     Parameters
     ----------
-    tensors : sequence of Tensor
+    tensors : sequence of Tensor or GradientEdge
     fn : callable
         With ``"all"`` it gets the list of gradients when this backward has computed them, with None for the tensors
         that it does not reach; with ``"any"`` it gets the first gradient.
@@ -189,4 +190,4 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     """
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
-    return _Hooks(tuple(tensors), fn, mode)
+    return _Hooks([t if isinstance(t, Tensor) else tensor_of(t, "register_multi_grad_hook") for t in tensors], fn, mode)

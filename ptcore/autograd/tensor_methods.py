@@ -86,7 +86,32 @@ def register_end_prehook(self, hook):
     return _tensor_hooks.register_end_prehook(self, hook)
 
 
+def node_attribute(self, name):
+    """What this node saves, by PyTorch's names: see ``ptcore.autograd.saved``."""
+    from ptcore.autograd import saved
+    if name.startswith(("_saved_", "_raw_saved_")):
+        return saved.value_of(self, name)
+    context = None if name.startswith("__") else saved.context_of(self)
+    if context is None:
+        raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
+    return getattr(context, name)
+
+
+def node_dir(self):
+    from ptcore.autograd import saved
+    return [*object.__dir__(self), *saved.names_of(self)]
+
+
+def node_metadata(self):
+    """A dict for whoever walks the graph; it lives as long as the node."""
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.node_hooks(self).metadata
+
+
 Node.name = node_name
+Node.__getattr__ = node_attribute
+Node.__dir__ = node_dir
+Node.metadata = property(node_metadata)
 Node.register_hook = register_node_hook
 Node.register_prehook = register_node_prehook
 AccumulateGrad.register_hook = register_end_hook

@@ -115,6 +115,32 @@ def test_a_step_is_one_graph(optimizer, backend):
     assert segment.asks is None and compiled.captures == 1
 
 
+def detached(model, opt):
+    def step(x, y):
+        opt.zero_grad()
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        loss.backward()
+        opt.step()
+        return loss.detach(), out.detach()
+    return step
+
+
+def detached_weight(model, opt):
+    def step(x, y):
+        found = plain(model, opt)(x, y)
+        return model[0].weight.detach() * 2, found
+    return step
+
+
+def test_what_is_detached_behind_a_step():
+    """An alias of a result stays in the segment; a weight is read after the step."""
+    (segment,) = compare(detached, fullgraph=True).variants
+    assert segment.asks is None
+    (segment,) = compare(detached_weight).variants
+    assert segment.asks == "nothing"
+
+
 def test_a_callable_backend_gets_the_gradients_as_rows():
     met = []
 

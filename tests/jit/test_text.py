@@ -1,12 +1,15 @@
 """Graphs as text: every row there and back, values of all kinds, damaged texts."""
 import math
 import random
+import sys
 
 import pytest
 
 import ptcore as pt
+from ptcore._ops.history import ValueCheck
 from ptcore.fx import Graph, GraphModule
 from ptcore.fx.experimental.proxy_tensor import make_fx
+from ptcore.jit._script.names import function_named, name_of
 from ptcore.jit._text import parse, to_text
 from ptcore.serialization import CorruptFileError
 
@@ -63,6 +66,17 @@ def test_programs_come_back():
         got, want = GraphModule(made, again)(x, y), made(x, y)
         assert got["z"].tolist() == want["z"].tolist()
         layer.train()
+
+
+def test_every_check_of_values_has_a_name():
+    """A program that keeps a check (``history.ValueCheck``) can be saved."""
+    assert function_named("check.unit") is not None                     # it imports every module with checks
+    modules = [module for name, module in sys.modules.items() if name.startswith("ptcore._ops.")]
+    found = {f for module in modules for f in vars(module).values() if type(f) is ValueCheck}
+    assert len({f.__name__ for f in found}) == len(found) >= 10
+    for check in found:
+        name = name_of(check)
+        assert name == f"check.{check.__name__.removeprefix('check_')}" and function_named(name) is check
 
 
 def test_what_has_no_text():

@@ -288,7 +288,7 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=No
 
 
 @ValueCheck
-def _check_deviation(std):
+def check_deviation(std):
     if not bool((std.detach() >= 0).all()):
         raise RuntimeError("normal: std must be non-negative, got a tensor with others")
 
@@ -326,7 +326,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             if CATEGORY[(<Tensor>std).dt] == 3:
                 raise RuntimeError(f"normal: std must be real, got {std.dtype.name}")
             if (<Tensor>std).count:
-                _check_deviation(std)
+                check_deviation(std)
         elif not std >= 0:
             raise RuntimeError(f"normal: std must be non-negative, got {std}")
         if size is None:

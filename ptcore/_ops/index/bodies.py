@@ -244,7 +244,7 @@ def _largest(op, blank, bag, rows):
 
 
 @ValueCheck
-def _check_offsets(offsets, n, op):
+def check_offsets(offsets, n, op):
     if int(offsets[0]) != 0:
         raise ShapeError(f"{op}: offsets[0] has to be 0, got {int(offsets[0])}")
     if int(offsets[-1]) > n:
@@ -288,7 +288,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
         if bags < 0:
             raise ShapeError(f"{op}: include_last_offset needs at least one offset, got none")
         if offsets.numel():
-            _check_offsets(offsets, input.numel(), op)
+            check_offsets(offsets, input.numel(), op)
         end = input.numel() if bags else 0      # what lies behind the end of the last bag is in none
         if include_last_offset and bags and has_values(offsets):
             end = int(offsets[-1])

@@ -46,7 +46,7 @@ def put(input, index, source, accumulate=False):
 
 
 @ValueCheck
-def _check_places(count, given):
+def check_places(count, given):
     if int(count[-1]) > given:
         raise RuntimeError(f"masked_scatter: source must have an element for each of the {int(count[-1])} places of "
                            f"mask, got {given}")
@@ -56,7 +56,7 @@ def masked_write(input, mask, source):
     flat = reshape(mask, (-1,))
     count = cumsum(flat, 0)
     if flat.numel():
-        _check_places(count, source.numel())
+        check_places(count, source.numel())
     if not source.numel():
         return input.clone()
     chosen = gather(reshape(source, (-1,)), 0, masked_fill(count - 1, ~flat, 0))

@@ -201,7 +201,7 @@ def _like_loss(op, name, weight, loss):
 
 
 @ValueCheck
-def _check_unit(input):
+def check_unit(input):
     if not bool(all((input >= 0) & (input <= 1))):
         raise RuntimeError("binary_cross_entropy: all elements of input must be between 0 and 1")
 
@@ -214,7 +214,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
     _real(op, input, target)
     _optional(op, "weight", weight)
     if input.numel():
-        _check_unit(input)
+        check_unit(input)
     loss = cross_entropy_of_bits(input, target)
     return _reduced(loss if weight is None else loss * _like_loss(op, "weight", weight, loss), reduction)
 
@@ -265,7 +265,7 @@ def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, re
 
 
 @ValueCheck
-def _check_variance(var):
+def check_variance(var):
     if not bool(all(var >= 0)):
         raise ValueError("gaussian_nll_loss: var must not be negative")
 
@@ -284,7 +284,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
         elif input.ndim != var.ndim or [n for m, n in zip(input.shape, var.shape) if m != n] != [1]:
             raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in one dim, got "
                              f"{list(var.shape)}")
-    _check_variance(var)
+    check_variance(var)
     held = var + (clamp_min(var, eps) - var).detach()       # at least eps, but with the gradient of var
     loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
     if full_terms:
@@ -439,7 +439,7 @@ def _lengths(op, name, lengths, n, device):
 
 
 @ValueCheck
-def _check_labels(targets, classes):
+def check_labels(targets, classes):
     if int(targets.min()) < 0 or int(targets.max()) >= classes:
         raise RuntimeError(f"ctc_loss: targets must be in [0, {classes - 1}], got {int(targets.min())} to "
                            f"{int(targets.max())}")
@@ -491,7 +491,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         padded = slice(rows, 1, 0, longest, 1)
     padded = masked_fill(padded, ~inside, blank)
     if padded.numel():
-        _check_labels(padded, classes)
+        check_labels(padded, classes)
     loss = ctc_loss_stats(log_probs, padded, input_lengths, target_lengths, blank)[0]
     if zero_infinity:
         loss = masked_fill(loss, loss == float("inf"), 0)

@@ -34,7 +34,7 @@ from ptcore._shape import dims_inside_out
 
 
 @ValueCheck
-def _check_probabilities(p, distinct):
+def check_probabilities(p, distinct):
     """``distinct``: how many different categories are drawn from each row."""
     if not bool(all((p >= 0) & (p < float("inf")))):
         raise RuntimeError("multinomial: probabilities must be finite and not negative")
@@ -61,7 +61,7 @@ def multinomial(input, num_samples, replacement, generator):
     p = input.detach()
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
-    _check_probabilities(p, 1 if replacement else num_samples)
+    check_probabilities(p, 1 if replacement else num_samples)
     if draws_as_pytorch(generator, p.device):
         return _multinomial_as_pytorch(input.detach(), num_samples, replacement, generator)
     if not replacement:

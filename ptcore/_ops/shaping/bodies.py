@@ -430,7 +430,7 @@ def triu_indices(row, col, offset, dtype, device, layout):
 
 
 @ValueCheck
-def _check_classes(input, num_classes):
+def check_classes(input, num_classes):
     low, high = int(amin(input)), int(amax(input))
     if low < 0 or (num_classes >= 0 and high >= num_classes):
         bounds = f"in [0, {num_classes})" if num_classes >= 0 else "at least 0"
@@ -444,7 +444,7 @@ def one_hot(input, num_classes):
     if num_classes < -1 or (empty_ and num_classes < 1):
         raise RuntimeError(f"one_hot: num_classes must be positive, got {num_classes}")
     if not empty_:
-        _check_classes(input, num_classes)
+        check_classes(input, num_classes)
         if num_classes < 0 and has_values(input):
             num_classes = int(amax(input)) + 1
     if num_classes < 0:

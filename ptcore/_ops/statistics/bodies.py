@@ -59,13 +59,13 @@ def _observations(op, input):
 
 
 @ValueCheck
-def _check_weights(weights, name):
+def check_weights(weights, name):
     if bool((weights < 0).any()):
         raise RuntimeError(f"cov: {name} must not be negative, got {weights.tolist()}")
 
 
 @ValueCheck
-def _check_quantiles(q, op):
+def check_quantiles(q, op):
     if not bool(all((q >= 0) & (q <= 1))):
         raise RuntimeError(f"{op}: q must be in [0, 1], got {q.tolist()}")
 
@@ -82,7 +82,7 @@ def cov(input, correction, fweights, aweights):
             raise ShapeError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'} of shape [{x.shape[1]}], "
                              f"got {weights.dtype.name} of shape {list(weights.shape)}")
         if weights.numel():
-            _check_weights(weights, name)
+            check_weights(weights, name)
         w = weights if w is None else w * weights
     n = x.shape[1] if w is None else sum(w)
     if w is None:
@@ -127,7 +127,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if q.ndim > 1:
         raise ShapeError(f"{op}: q must be a number or a vector, got shape {list(q.shape)}")
     if q.numel():
-        _check_quantiles(q, op)
+        check_quantiles(q, op)
     if not input.numel():
         raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
     ndim, whole = input.ndim, dim is None

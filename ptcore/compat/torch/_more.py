@@ -28,7 +28,6 @@ MORE = {
     "autograd.function": {_OTHER: "InplaceFunction", None: "BackwardCFunction NestedIOFunction _SingleLevelFunction"},
     "autograd.functional": {None: "_as_tuple"},
     "autograd.gradcheck": {None: "get_analytical_jacobian get_numerical_jacobian"},
-    "autograd.graph": {None: "GradientEdge get_gradient_edge"},
     "autograd.profiler_util": {None: "_format_memory _format_time"},
     "backends.cuda": {"ptcore.nn.attention": "SDPBackend",
                       None: "SDPAParams can_use_efficient_attention can_use_flash_attention preferred_linalg_library"},

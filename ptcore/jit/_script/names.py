@@ -7,6 +7,7 @@ import functools
 
 import ptcore
 from ptcore._ops.call.offer import Overridable
+from ptcore._ops.history import ValueCheck
 from ptcore._sizes.expressions import FUNCTIONS
 from ptcore.fx import blocks
 from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
@@ -38,6 +39,13 @@ _RESAMPLE = ("upsample", "upsample_bilinear", "upsample_nearest")
 @functools.cache
 def _table():
     """Two dicts: names to functions, and functions to names."""
+    from ptcore._ops.creation import draws
+    from ptcore._ops.index import bodies as index
+    from ptcore._ops.index import decompositions as index_put
+    from ptcore._ops.loss import bodies as loss
+    from ptcore._ops.random import bodies as random
+    from ptcore._ops.shaping import bodies as shaping
+    from ptcore._ops.statistics import bodies as statistics
     from ptcore.autograd.profiler import record_function
     found = {f"operator.{n}": f for n, f in BESIDE_OPERATORS.items()}
     found |= {f"operator.{f.__name__}": f for o in OPERATORS.values() for f in (o.function, o.inplace) if f is not None}
@@ -57,6 +65,8 @@ def _table():
     found |= {"script.fork": fork, "script.wait": wait, "ptcore.record_function": record_function}
     found |= {"size.size": sym_size, "size.dim": sym_dim, "size.check": check_guards}
     found |= {f"number.{n.strip('_')}": f for n, f in sorted(FUNCTIONS.items())}
+    for module in (draws, index, index_put, loss, random, shaping, statistics):
+        found |= {f"check.{n.removeprefix('check_')}": f for n, f in vars(module).items() if type(f) is ValueCheck}
     for head, space in _spaces().items():
         for n in dir(space):
             f = None if n.startswith("_") else getattr(space, n)

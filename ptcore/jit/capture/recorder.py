@@ -72,6 +72,10 @@ class Recorder(Operators):
 
     def guard(self, kind, source, expected):
         self.capture.settle()
+        self.guard_before(kind, source, expected)
+
+    def guard_before(self, kind, source, expected):
+        """``guard`` of what no effect changes: it is checked before the effects of the segment."""
         self.capture.program.add(kind, source, expected, user_at() if self.capture.located else None)
 
     def unsupported(self, reason):
@@ -242,8 +246,8 @@ class Recorder(Operators):
             source = self.class_sources[key] = Source("class", None, (cls, name, found, owner, cls.__mro__),
                                                       f"{cls.__name__}.{name}")
             heap = [c for c in cls.__mro__ if is_heap_type(c)]
-            if heap:                    # a class of Python code
-                self.guard("class", source, found)
+            if heap:                    # a class of Python code; steps of optimizers put no methods into Tensor
+                (self.guard_before if issubclass(cls, Tensor) else self.guard)("class", source, found)
             if type(found) is CompiledFunction:
                 found = found._compiled.function        # a captured program contains the function itself
             self.classes[key] = found

@@ -19,7 +19,7 @@ from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
 
 DETACH = ops.function("detach")
-TO_DEVICE = op_id("to_device")
+DETACH_ID, TO_DEVICE = op_id("detach"), op_id("to_device")
 # Rows that name places of their argument's storage.
 PLACED = {op_id(name) for name in ("as_strided", "as_strided_of", "as_strided_copy", "as_strided_scatter")}
 
@@ -275,7 +275,8 @@ class CaptureTracer(ProxyTracer):
         return made
 
     def call(self, op, args, out, variant):
-        self.capture.settle()
+        if op != DETACH_ID or not self.is_result(args[0]):
+            self.capture.settle()
         if op in PLACED and isinstance(args[0], ptcore.Tensor):
             self.capture.offset_of(args[0])
         if op == TO_DEVICE:             # the device is already the stand-in's own
@@ -283,6 +284,11 @@ class CaptureTracer(ProxyTracer):
             if payload is not None and payload.device == args[1]:
                 return args[0]
         return super().call(op, args, out, variant)
+
+    def is_result(self, x):
+        """Whether a row of this segment made ``x``: its place in memory is known before the effects at the end."""
+        payload = carried_by(x, self)
+        return payload is not None and type(payload.held) is Node
 
     def value_check(self, check, args):
         self.capture.settle()

@@ -149,8 +149,8 @@ def test_nothing():
     compare(F.conv2d, x, w)                             # a gradient of zeros for the weight
     compare(F.max_pool2d, x, kernel_size=2)
     compare(F.avg_pool2d, x, kernel_size=2)
-    no_channels, no_weights, bias = ptcore.zeros(2, 0, 5, 5), ptcore.zeros(4, 0, 3, 3), numbers((4,), dtype="float32")
-    compare(F.conv2d, no_channels, no_weights, bias)
+    no_channels, no_weights = [ptcore.zeros(*s, dtype=ptcore.float64) for s in ((2, 0, 5, 5), (4, 0, 3, 3))]
+    compare(F.conv2d, no_channels, no_weights, numbers((4,)))
 
 
 def test_second_derivatives_of_convolution():
