@@ -218,9 +218,8 @@ cdef tuple held(Node n, int slot):
 
 
 def slots_of(Node n):
-    """{name: slot} of the tensors that the node of a row saves: the names of its arguments, ``result`` for its output or
-    ``result0``, ``result1``, ... for several. Slots without a value are left out, those of a node that was freed are not.
-    """
+    """{name: slot} of the tensors that the node of a row saves: the names of its arguments, ``result`` for its output
+    or ``result0``, ``result1``, ... for several. Slots without a value are left out, but for those of a freed node."""
     cdef pt_opinfo *o
     cdef dict found = {}
     cdef int k, code
@@ -244,7 +243,7 @@ def repack(Node n, int slot, pack_hook, unpack_hook):
     if isinstance(x, Packed):
         raise RuntimeError("register_hooks: the saved tensor has hooks already")
     if not isinstance(x, Tensor):
-        raise RuntimeError("register_hooks: the saved value is None, a list, or has been freed; only a tensor has hooks")
+        raise RuntimeError("register_hooks: the saved value is None, a list, or freed; only tensors have hooks")
     if version_of(<Tensor>x) != version:
         n.saved(slot)                   # raises
     put(n, slot, packed(<Tensor>x, pack_hook, unpack_hook), version)

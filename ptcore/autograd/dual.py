@@ -222,8 +222,8 @@ class Forward(Pushing):
         return self.custom_with_context(cls, args, ())[0]
 
     def custom_with_context(self, cls, args, needs):
-        """In the context, what ``forward`` saved of its arguments and outputs are the stand-ins, which a history that is
-        recorded of them needs. ``needs`` is empty where none is recorded."""
+        """In the context, what ``forward`` saved of its arguments and outputs are the stand-ins, which a history that
+        is recorded of them needs. ``needs`` is empty where none is recorded."""
         values, tangents, _ = zip(*map(self.parts, args))
         separate = cls.setup_context is not _function.Function.setup_context
         with outside():

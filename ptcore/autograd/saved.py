@@ -1,8 +1,8 @@
 """The attributes by which programs look into a node of the graph: saved tensors, arguments, metadata.
 
-PyTorch's names: ``_saved_self`` for the first argument, which rows call ``input``, ``_saved_other``, ``_saved_dim``, ...
-for others, ``_saved_result`` for the output. ``_raw_saved_NAME`` is the place of a tensor, which takes hooks. A node of a
-custom Function has the attributes of its context.
+The names are PyTorch's: ``_saved_self`` for the first argument, which rows call ``input``, ``_saved_other`` and
+``_saved_dim`` for others, ``_saved_result`` for the output. ``_raw_saved_NAME`` is the place of a tensor, which takes
+hooks. A node of a custom Function has the attributes of its context.
 """
 from typing import NamedTuple
 
