@@ -116,7 +116,7 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof, root):
     dims, correction = wrap_dims(op, dim, input.ndim), checked.real(op, "correction", correction)
     if input.dtype.is_complex:
         found = var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
-    elif root and not input.is_cuda:    # there the variance is taken in the dtype of the data
+    elif root:
         return std_dims(input, dims, correction, keepdim)
     else:
         found = var_dims(input, dims, correction, keepdim)

@@ -1,5 +1,5 @@
-// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of
-// elements. The elements are added in small groups; the mean and squared deviations of each group
+// The variance of PT_T, complex numbers as pairs, to a.out, or its root to a.out2, which the type
+// may hold where it does not hold the variance: a.a is the correction, a.b the number of elements. The elements are added in small groups; the mean and squared deviations of each group
 // are merged into the state (Chan, Golub and LeVeque, 1979).
 #include "reduce.cuh"
 
@@ -42,7 +42,9 @@ template <class T> struct Variance {
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
         const double n = (double)a.b - a.a;
         typedef typename real_of<T>::type U;
-        static_cast<U *>(a.out)[output] = down<U>(R(s.m2 / R(n > 0 ? n : 0)));
+        const R variance = s.m2 / R(n > 0 ? n : 0);
+        if (a.out) static_cast<U *>(a.out)[output] = down<U>(variance);
+        else static_cast<U *>(a.out2)[output] = down<U>(R(pt::sqrt(variance)));
     }
 };
 

@@ -1,5 +1,5 @@
-// The host halves of sum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all, amax,
-// amin and of those that give indices: max_dim, min_dim, argmax, argmin.
+// The host halves of sum, mean, prod, var, std, vector_norm, logsumexp, count_nonzero, any, all,
+// amax, amin and of those that give indices: max_dim, min_dim, argmax, argmin.
 #include <cmath>
 
 #include "families.hpp"
@@ -62,14 +62,17 @@ int logsumexp(pt_call *c) {
     return reduce(c, LOGSUMEXP, types(c->in[0].dtype), a);
 }
 
-int var(pt_call *c) {
+int variance(pt_call *c, bool root) {
     ReduceArgs a;
     if (int status = plan_reduction(c, 0, false, a)) return status;
-    a.out = c->out[0].data;
+    a.out = root ? nullptr : c->out[0].data;
+    a.out2 = root ? c->out[0].data : nullptr;
     a.a = c->params[1].d;
     a.b = (double)a.count;
     return reduce(c, VARIANCE, types(c->in[0].dtype), a);
 }
+int var(pt_call *c) { return variance(c, false); }
+int std_of(pt_call *c) { return variance(c, true); }
 
 int vector_norm(pt_call *c) {
     ReduceArgs a;
@@ -117,6 +120,7 @@ const pt_kernel_entry reduction_kernels[] = {{"sum", sum},
                                              {"mean", mean},
                                              {"prod", prod},
                                              {"var", var},
+                                             {"std", std_of},
                                              {"vector_norm", vector_norm},
                                              {"logsumexp", logsumexp},
                                              {"count_nonzero", count_nonzero},
