@@ -5,6 +5,7 @@ import pytest
 import ptcore as pt
 from ptcore._interpret import entered
 from ptcore.autograd import forward_ad as fwAD
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
 
@@ -136,3 +137,19 @@ def test_modules_and_optimizers_see_tangents():
     want = pt.autograd.functional.jvp(layer, X, T)
     same(value, want[0])
     same(tangent, want[1])
+
+
+def test_values_of_duals_are_read():
+    """As in PyTorch; those of a batch, or of a value that is traced, are not."""
+    with fwAD.dual_level():
+        x = fwAD.make_dual(pt.tensor([1.0, 2.0]), pt.ones(2))
+        y = x * 2
+        assert y.tolist() == [2.0, 4.0] and y.numpy().tolist() == [2.0, 4.0] and np.asarray(y)[1] == 4
+        assert fwAD.unpack_dual(y).tangent.tolist() == [2.0, 2.0]
+        with pytest.raises(RuntimeError, match="not known here"):
+            pt.vmap(lambda a: pt.tensor((a * x[0]).tolist()))(pt.ones(3))
+    seen = []
+    pt.func.grad(lambda a: (seen.append(a.tolist()), a.square().sum())[1])(pt.ones(2))
+    assert seen == [[1.0, 1.0]]
+    with pytest.raises(RuntimeError, match="not known here"):
+        make_fx(lambda a: pt.tensor(a.tolist()))(pt.ones(2))
