@@ -247,6 +247,18 @@ def become(Tensor x not None, Payload payload=None):
     return r
 
 
+def value_behind(Tensor t not None, str op):
+    """An alias without history of the tensor whose values are those of a stand-in: what the stand-in of a derivative
+    stands for. Raises where the values are several, or not known."""
+    while t.flags & PT_INTERPOSED:
+        payload = (<TensorExtras>t.extras).payload
+        if not payload.known or payload.stacked:
+            from ptcore._errors import here
+            raise RuntimeError(f"{op}: the value of a traced or batched tensor is not known here{here()}")
+        t = <Tensor>payload.tensor
+    return alias(t)
+
+
 def payload_of(Tensor x not None):
     """The payload of a stand-in; None for any other tensor."""
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None

@@ -12,11 +12,11 @@ from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of, promote
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
-from ptcore._interpret cimport Payload, TOLD_CREATED, TOLD_READ, told
+from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._subclass import detached, of_class
+from ptcore._subclass import detached, of_class, value_behind
 from ptcore._libraries import library
 from ptcore._untyped_storage import is_storage
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here, no_buffer
@@ -587,16 +587,6 @@ cdef int readable(Tensor t, str op) except -1:
     return 0
 
 
-cdef Tensor shown(Tensor t):
-    """The tensor whose values are those of t: t itself, or what a stand-in of a derivative stands for. None where the
-    values are several, or not known."""
-    cdef Payload p
-    while t is not None and t.flags & PT_INTERPOSED:
-        p = (<TensorExtras>t.extras).payload
-        t = <Tensor>p.tensor if p.known and not p.stacked else None
-    return t
-
-
 def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
     if (self.count == 1 and self.storage.device == DEVICE_CPU
@@ -645,10 +635,7 @@ def tolist(Tensor self not None):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
     if self.flags & PT_INTERPOSED:
         value = (<TensorExtras>self.extras).payload.known_value()
-        if value is None:
-            value = shown(self)
-        if value is not None:
-            return value.tolist()
+        return (value_behind(self, "tolist") if value is None else value).tolist()
     readable(self, "tolist")
     seen("tolist", self)
     if self.storage.device != DEVICE_CPU:
@@ -716,10 +703,7 @@ def numpy(Tensor self not None, *, force=False):
                                "tensor.detach().numpy() instead")
         t = alias(t)
     if t.flags & PT_INTERPOSED:
-        t = shown(t)
-        if t is None:
-            raise RuntimeError("numpy: the value of a traced or batched tensor is not known here" + here())
-        t = alias(t)                    # without the history of what it stands for
+        t = value_behind(t, "numpy")
     seen("numpy", t)
     if pt_is(t.dt, PT_KIND_STORED):
         dtype_of(t.dt)._numpy()         # raises

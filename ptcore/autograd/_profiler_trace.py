@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 
+from ptcore._atomic import write_atomically
 from ptcore.autograd import recording as _recording
 from ptcore.autograd._profiler_events import events_of
 
@@ -40,9 +41,8 @@ def write_trace(profile, path, metadata=None):
         whole[key] = json.loads(text)
     whole.update(host_name=socket.gethostname(), displayTimeUnit="ms", baseTimeNanoseconds=0, traceName=str(path),
                  traceEvents=trace)
-    opened = gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w")
-    with opened as file:
-        json.dump(whole, file)
+    data = json.dumps(whole).encode()
+    write_atomically(path, lambda file: file.write(gzip.compress(data) if str(path).endswith(".gz") else data))
 
 
 def _calls(events, base, pid):

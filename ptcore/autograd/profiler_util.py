@@ -11,6 +11,7 @@ from itertools import count, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from ptcore._atomic import write_text_atomically
 from ptcore._errors import warn
 from ptcore.autograd._profiler_table import format_time, table_of
 
@@ -258,8 +259,7 @@ class EventList(list):
             for _ in event.kernels:
                 trace.append({**where, "ph": "s", "id": next(flows), "cat": f"cpu_to_{self._use_device or 'cuda'}",
                               "args": {}})
-        with open(path, "w") as file:
-            json.dump(trace, file)
+        write_text_atomically(path, json.dumps(trace))
 
     def supported_export_stacks_metrics(self):
         """The metrics that ``export_stacks`` takes."""
@@ -278,11 +278,12 @@ class EventList(list):
             raise ValueError("metric should be one of: " + str(_METRICS))
         plain = str.maketrans(" ;\t\n", "____")
         attribute = _device_name(metric)
-        with open(path, "w") as file:
-            for event in self:
-                value = int(getattr(event, attribute))
-                if event.stack and value > 0:
-                    print(";".join(entry.translate(plain) for entry in reversed(event.stack)), value, file=file)
+        lines = []
+        for event in self:
+            value = int(getattr(event, attribute))
+            if event.stack and value > 0:
+                lines.append(f"{';'.join(entry.translate(plain) for entry in reversed(event.stack))} {value}\n")
+        write_text_atomically(path, "".join(lines))
 
 
 class FormattedTimesMixin:

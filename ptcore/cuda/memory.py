@@ -5,6 +5,7 @@ import pickle
 import sys
 
 from ptcore import _lazy
+from ptcore._atomic import write_atomically
 from ptcore.cuda.allocator import stats as _stats
 from ptcore.cuda.allocator.pools import CUDAPluggableAllocator, MemPool, change_current_allocator, use_mem_pool
 from ptcore.cuda.allocator.snapshot import frames_of, memory_snapshot
@@ -226,8 +227,8 @@ def _dump_snapshot(filename="dump_snapshot.pickle", augment_with_fx_traces=False
     augment_with_fx_traces : bool
         Has no effect.
     """
-    with open(filename, "wb") as f:
-        pickle.dump(_snapshot(), f)
+    found = _snapshot()
+    write_atomically(filename, lambda f: pickle.dump(found, f))
 
 
 def _attach_out_of_memory_observer(observer):

@@ -9,13 +9,14 @@ import json
 import os
 
 import ptcore
+from ptcore._atomic import write_atomically
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
 from ptcore.jit._text import parse, to_text
 from ptcore.serialization import CorruptFileError, safetensors_files, write_open
 from ptcore.serialization.arrays import parsed
-from ptcore.serialization.files import CallerError, Source, placer, write_atomically
+from ptcore.serialization.files import CallerError, Source, placer
 from ptcore.serialization.zip_files import Reader, Writer
 
 __all__ = ["Contents", "read", "write"]

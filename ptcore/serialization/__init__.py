@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 import ptcore
+from ptcore._atomic import write_atomically
 from ptcore._errors import DeviceError
 from ptcore.serialization._constructors import (
     add_safe_globals,
@@ -30,7 +31,7 @@ from ptcore.serialization._options import (
     set_default_mmap_options,
     skip_data,
 )
-from ptcore.serialization.files import CallerError, CorruptFileError, Source, placer, write_atomically
+from ptcore.serialization.files import CallerError, CorruptFileError, Source, placer
 from ptcore.storage import TypedStorage
 
 #: The types of ``map_location`` and of file names, for annotations that programs evaluate.

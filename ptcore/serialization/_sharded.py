@@ -9,9 +9,10 @@ import json
 import os
 import re
 
+from ptcore._atomic import remove_left, write_atomically
 from ptcore.serialization import safetensors_files
 from ptcore.serialization.arrays import header_text, parsed
-from ptcore.serialization.files import Source, remove_left, write_atomically
+from ptcore.serialization.files import Source
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

@@ -15,6 +15,7 @@ import urllib.parse
 import zlib
 
 import ptcore
+from ptcore._atomic import write_atomically
 from ptcore._libraries import library
 
 np = library("numpy")
@@ -384,8 +385,7 @@ def embedding(folder, tag, step, values, metadata, header, pictures):
     where = os.path.join(folder, place)
     os.makedirs(where, exist_ok=True)
     for file, data in files.items():
-        with open(os.path.join(where, file), "wb") as out:
-            out.write(data)
+        write_atomically(os.path.join(where, file), lambda out, data=data: out.write(data))
     return f"embeddings {{ {' '.join(entry)} }}\n"
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 
+from ptcore._atomic import write_text_atomically
 from ptcore.utils import _summaries as summaries
 from ptcore.utils._summaries import double, integer, length, record
 
@@ -290,8 +291,7 @@ class SummaryWriter:
         step = 0 if global_step is None else int(global_step)
         entry = summaries.embedding(self.log_dir, tag, step, mat, metadata, metadata_header, label_img)
         self._embeddings.append(entry)
-        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as config:
-            config.writelines(self._embeddings)
+        write_text_atomically(os.path.join(self.log_dir, "projector_config.pbtxt"), "".join(self._embeddings))
 
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
         """A figure of matplotlib, or a list of figures of one size; they are closed unless `close` is False."""

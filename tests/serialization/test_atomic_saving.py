@@ -116,7 +116,7 @@ def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
         return open(name, *rest, **options)
 
     pt.save({"a": pt.ones(2)}, path)
-    monkeypatch.setattr("ptcore.serialization.files.open", refused, raising=False)
+    monkeypatch.setattr("ptcore._atomic.open", refused, raising=False)
     with pytest.raises(PermissionError, match=f"it replaces, and {tmp_path} cannot be written to") as e:
         pt.save({"a": pt.zeros(2)}, path)
     assert e.value.filename == str(path)

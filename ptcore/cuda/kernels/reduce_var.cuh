@@ -1,6 +1,7 @@
 // The variance of PT_T, complex numbers as pairs, to a.out, or its root to a.out2, which the type
-// may hold where it does not hold the variance: a.a is the correction, a.b the number of elements. The elements are added in small groups; the mean and squared deviations of each group
-// are merged into the state (Chan, Golub and LeVeque, 1979).
+// may hold where it does not hold the variance: a.a is the correction, a.b the number of elements.
+// The elements are added in small groups; the mean and squared deviations of each group are merged
+// into the state (Chan, Golub and LeVeque, 1979).
 #include "reduce.cuh"
 
 namespace {
