@@ -191,6 +191,8 @@ cdef class Tensor:
         return table.unary(table.op[SLOT_NEG], self)
 
     def __pos__(self):
+        if self.dt == PT_BOOL:
+            raise RuntimeError("pos: dtype must not be bool, got bool")
         return self
 
     def __invert__(self):

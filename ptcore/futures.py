@@ -58,8 +58,10 @@ class Future:
         def call(future):
             try:
                 follower.set_result(callback(future))
-            except Exception as error:
-                follower.set_exception(error)
+            except BaseException as error:
+                follower._finish(None, error)       # whoever waits for the follower must not wait forever
+                if not isinstance(error, Exception):
+                    raise
 
         self.add_done_callback(call)
         return follower

@@ -12,6 +12,7 @@ from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of, promote
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
+from ptcore._shape import Size
 from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
@@ -348,15 +349,24 @@ cdef int store(Tensor t, list values) except -1:
     return 0
 
 
-cdef double float_of(object v) except? -1:
-    if isinstance(v, complex):
+cdef int refuse_complex(object v) except -1:
+    """Raises for a complex number, also one of NumPy's that is no Python complex: float() would drop a part of it."""
+    if isinstance(v, complex) or getattr(getattr(v, "dtype", None), "kind", "") == "c":
         raise TypeError("tensor: a complex value cannot become a real element")
+    return 0
+
+
+cdef double float_of(object v) except? -1:
+    if type(v) is not float and type(v) is not int:
+        refuse_complex(v)
     return v
 
 
 cpdef object int_of(object v, int dt):
     """v as an integer of a dtype, truncated. Unsigned dtypes accept negative numbers of their width too."""
     cdef object n
+    if type(v) is not int and type(v) is not float:
+        refuse_complex(v)
     try:
         n = int(v)
     except (OverflowError, ValueError):         # inf and nan
@@ -485,6 +495,12 @@ def as_tensor(data, dtype=None, device=None):
     return _placed(t if t is data else offered("as_tensor", t), _default_device() if device is None else device, False)
 
 
+cdef bint is_copied(object obj, Tensor t, Tensor other):
+    """Whether two tensors that were made of an array are copies of its elements, as those in another byte order are."""
+    return (not isinstance(obj, Tensor) and t.count > 0 and not (t.flags | other.flags) & PT_INTERPOSED
+            and address(t) != address(other))
+
+
 def as_array(obj, dtype, device, copy):
     """``asarray``, but a buffer's elements are read by its format."""
     if copy is False:
@@ -493,7 +509,7 @@ def as_array(obj, dtype, device, copy):
         t = as_tensor(obj, dtype=dtype, device=device) if shares else None
         source = _copied(obj, None, None, False, "asarray") if shares else None
         if t is None or (isinstance(obj, Tensor) and t is not obj) or (
-                (source.dtype, source.device) != (t.dtype, t.device)):
+                (source.dtype, source.device) != (t.dtype, t.device)) or is_copied(obj, t, source):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
         return t
     t = _copied(obj, dtype, device, bool(copy), "asarray")
@@ -778,18 +794,23 @@ table.convert = convert
 def legacy_constructor(*args, **kwargs):
     """``Tensor()``, ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])``: float32, as in PyTorch."""
     cdef int64_t[64] sizes
+    cdef bint empty = not args
     if kwargs:
         raise TypeError(f"Tensor: unexpected arguments {sorted(kwargs)}")
-    if len(args) == 1 and not isinstance(args[0], int):
+    if len(args) == 1 and isinstance(args[0], Size):
+        args = tuple(args[0])
+    elif len(args) == 1 and isinstance(args[0], (bool, float)):
+        raise TypeError(f"Tensor: data must be sizes, a sequence, an array or a Tensor, got {type(args[0]).__name__}")
+    elif len(args) == 1 and not isinstance(args[0], int):
         t = _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()), None, False, "Tensor")
         return t if t is args[0] else offered("Tensor", t)
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
     for i, size in enumerate(args):
         sizes[<int>i] = read_index(size, b"Tensor", b"size")
-    if not args:
+    if empty:
         sizes[0] = 0
-    return offered("Tensor", new_tensor(default_float(), len(args) or 1, sizes, DEVICE_CPU, -1))
+    return offered("Tensor", new_tensor(default_float(), 1 if empty else len(args), sizes, DEVICE_CPU, -1))
 
 
 _tensor_module.legacy_constructor = legacy_constructor

@@ -405,7 +405,9 @@ def _convolution(row, args, size, rest):
 def _each(row, args, size, rest):
     """Runs one sample after another, for ops that draw from a state of each sample, for example."""
     if not size:
-        return Batched(empty((0, *_expected(row, args).shape), dtype=_expected(row, args).dtype))
+        expected = _expected(row, args)
+        device = next(a.tensor.device for a in args if isinstance(a, Batched))
+        return Batched(empty((0, *expected.shape), dtype=expected.dtype, device=device))
     from ptcore._ops.functions import stack
     return Batched(stack([run(row.name, tuple([a.tensor[k] if isinstance(a, Batched) else a for a in args]))
                           for k in range(size)]))

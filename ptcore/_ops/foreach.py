@@ -136,8 +136,15 @@ def _lerp(name, suffix):
 
 def _norm(name, _):
     def function(self, ord=2, dtype=None):
-        made = [linalg_vector_norm(x, ord, dtype=dtype) for x in _tensors(name, self)]
-        return tuple(made if name == "_foreach_norm" else [n ** ord for n in made])
+        return tuple([linalg_vector_norm(x, ord, dtype=dtype) for x in _tensors(name, self)])
+    return function
+
+
+def _powsum(name, _):
+    def function(self, ord=2, dtype=None):
+        if ord == 0:                    # each element counts 1, that of 0 too
+            return tuple([(abs(x) ** 0).sum(dtype=dtype) for x in _tensors(name, self)])
+        return tuple([linalg_vector_norm(x, ord, dtype=dtype) ** ord for x in _tensors(name, self)])
     return function
 
 
@@ -185,7 +192,7 @@ for _name in ("addcmul", "addcdiv"):
     _define(_name, _ternary(_name), f"``{_name}`` of the tensors of three lists")
 _define("lerp", _lerp, "``lerp`` of the tensors of two lists, by one weight or a list of them")
 for _name, _call, _doc in (("norm", _norm, "The vector norm of each tensor"),
-                           ("powsum", _norm, "The sum of the powers of each tensor's magnitudes"),
+                           ("powsum", _powsum, "The sum of the powers of each tensor's magnitudes"),
                            ("clone", _clone, "A copy of each tensor"),
                            ("max", _max, "The largest element of each tensor"),
                            ("mm", _mm, "Products of the matrices of two lists")):

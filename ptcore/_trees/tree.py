@@ -7,6 +7,7 @@ most trees are, takes a short way; equal ones have one ``TreeSpec``.
 """
 from collections import OrderedDict, defaultdict, deque
 from itertools import islice
+from types import UnionType
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -352,7 +353,7 @@ def tree_map_(func, tree, *rests, is_leaf=None):
 def tree_map_only(type_or_types_or_pred, func, tree, *rests, is_leaf=None):
     """``tree_map`` that leaves other leaves than those of a type, or for which a function holds, as they are."""
     chosen = type_or_types_or_pred
-    if not isinstance(chosen, (type, tuple)):
+    if not isinstance(chosen, (type, tuple, UnionType)):
         return tree_map(lambda x, *more: func(x, *more) if chosen(x) else x, tree, *rests, is_leaf=is_leaf)
     return tree_map(lambda x, *more: func(x, *more) if isinstance(x, chosen) else x, tree, *rests, is_leaf=is_leaf)
 

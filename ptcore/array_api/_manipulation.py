@@ -92,6 +92,13 @@ def permute_dims(x, /, axes):
     return ptcore.permute(x, axes)
 
 
+def positions(x, op, name):
+    """An array of integers as int64."""
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"{op}: {name} must be an array of integers, got {x.dtype.name}")
+    return x.to(ptcore.int64)
+
+
 def repeat(x, repeats, /, *, axis=None):
     """Repeats each element, along an axis or of the flattened array.
 
@@ -104,7 +111,7 @@ def repeat(x, repeats, /, *, axis=None):
     if axis is None:
         x, axis = ptcore.reshape(x, (-1,)), 0
     if not isinstance(repeats, int):
-        repeats = repeats.to(ptcore.int64)
+        repeats = positions(repeats, "repeat", "repeats")
         if repeats.ndim == 0 or repeats.shape == (1,):
             repeats = int(repeats)
     return ptcore.repeat_interleave(x, repeats, axis)

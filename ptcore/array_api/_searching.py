@@ -3,16 +3,16 @@ from collections import namedtuple
 
 import ptcore
 from ptcore.array_api._dtypes import promoted
-from ptcore.array_api._manipulation import axis_of
+from ptcore.array_api._manipulation import axis_of, positions
 
 UniqueAll = namedtuple("UniqueAll", ("values", "indices", "inverse_indices", "counts"))
 UniqueCounts = namedtuple("UniqueCounts", ("values", "counts"))
 UniqueInverse = namedtuple("UniqueInverse", ("values", "inverse_indices"))
 
 
-def _counted_from_start(indices, size):
+def _counted_from_start(indices, size, op):
     """Indices as int64, with negative ones converted to count from the start."""
-    indices = indices.to(ptcore.int64)
+    indices = positions(indices, op, "indices")
     return ptcore.where(indices < 0, indices + size, indices)
 
 
@@ -30,7 +30,7 @@ def take(x, indices, /, *, axis=None):
             raise ValueError(f"take: axis is needed unless x has 1 dim, got {x.ndim}")
         axis = 0
     axis = axis_of(axis, x.ndim, "take")
-    flat = _counted_from_start(ptcore.reshape(indices, (-1,)), x.shape[axis])
+    flat = _counted_from_start(ptcore.reshape(indices, (-1,)), x.shape[axis], "take")
     out = ptcore.index_select(x, axis, flat)
     if indices.ndim == 1:
         return out
@@ -47,7 +47,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     tensor([[1, 2]])
     """
     axis = axis_of(axis, x.ndim, "take_along_axis")
-    return ptcore.take_along_dim(x, _counted_from_start(indices, x.shape[axis]), axis)
+    return ptcore.take_along_dim(x, _counted_from_start(indices, x.shape[axis], "take_along_axis"), axis)
 
 
 def nonzero(x, /):
@@ -82,7 +82,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     x1, x2 = promoted(x1, x2)
     if sorter is not None:
-        sorter = sorter.to(ptcore.int64)
+        sorter = positions(sorter, "searchsorted", "sorter")
     return ptcore.searchsorted(x1, x2, side=side, sorter=sorter)
 
 

@@ -364,6 +364,10 @@ def test_errors_are_the_standards():
             (lambda: xp.cumulative_prod(x), ValueError),
             (lambda: xp.permute_dims(x, (0,)), (ValueError, IndexError)),
             (lambda: xp.squeeze(xp.asarray(1), 0), IndexError),
+            (lambda: xp.take(x, xp.asarray([0.5]), axis=1), TypeError),
+            (lambda: xp.take_along_axis(x, xp.asarray([[0.5]])), TypeError),
+            (lambda: xp.repeat(x, xp.asarray([1.5, 2.0]), axis=0), TypeError),
+            (lambda: xp.searchsorted(x[0], x[1], sorter=xp.asarray([0.0, 1.0, 2.0])), TypeError),
     ):
         with pytest.raises(error):
             call()

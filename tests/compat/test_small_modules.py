@@ -36,6 +36,15 @@ def test_futures():
     with pytest.raises(AssertionError):
         futures.Future().set_exception("no")
 
+    def interrupted(future):
+        raise KeyboardInterrupt
+    source = futures.Future()
+    left = source.then(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        source.set_result(1)
+    with pytest.raises(KeyboardInterrupt):
+        left.wait()
+
 
 def test_hub(tmp_path):
     (tmp_path / "hubconf.py").write_text(

@@ -562,6 +562,14 @@ def test_asarray_copies():
         pt.asarray(a, dtype=pt.float32, copy=False)
     with pytest.raises(ValueError, match="copy"):
         pt.asarray([1, 2], copy=False)
+    for order in "<>":
+        turned = np.arange(3.0).astype(order + "f8")
+        if turned.dtype.isnative:
+            assert pt.asarray(turned, copy=False).data_ptr() == turned.ctypes.data
+        else:
+            with pytest.raises(ValueError, match="copy"):
+                pt.asarray(turned, copy=False)
+    assert pt.asarray(np.zeros((0, 2)), copy=False).shape == (0, 2)
     t = pt.ones(2)
     assert pt.asarray(t) is t
     assert pt.asarray(t, requires_grad=True).requires_grad

@@ -97,10 +97,13 @@ def test_indexing(key, dtype):
 
 
 def test_empty_batches_and_slices():
-    x, empty = pt.zeros(3, 0), pt.zeros(0, 9, 9, dtype=pt.float64)
+    x, empty, queries = pt.zeros(3, 0), pt.zeros(0, 9, 9, dtype=pt.float64), pt.zeros(0, 1, 2, 3)
     with pt.device("meta"):
         assert [t.device.type for t in pt.unique_consecutive(x, True, True, 0)] == ["cpu"] * 3
         assert [t.device.type for t in pt.unique(x, True, True, True, 0)] == ["cpu"] * 3
+        drawn = pt.func.vmap(lambda q: pt.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5),
+                             randomness="different")(queries)
+        assert drawn.device.type == "cpu"
         for t in pt.lobpcg(empty, k=1):
             assert (t.device.type, t.dtype) == ("cpu", pt.float64)
 

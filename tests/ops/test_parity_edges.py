@@ -213,3 +213,194 @@ def test_dtype_of_similarities():
                  for lib in (pt, torch)]
         assert found[0].dtype.name == str(found[1].dtype).removeprefix("torch.")
         np.testing.assert_allclose(found[0].tolist(), found[1].tolist(), rtol=1e-2)
+
+
+# -- values that a shorter way had cut, lost or made NaN ---------------------------------------------------------------
+
+@pytest.mark.parametrize("shape", [(1, 1, 2), (2, 3, 2), (1, 1, 2, 2), (1, 2, 2, 3), (1, 1, 2, 1), (1, 1, 2, 2, 2)])
+@pytest.mark.parametrize("padding", ["same", "valid", 0])
+def test_convolution_with_a_kernel_of_the_input_s_size(shape, padding):
+    name = f"conv{len(shape) - 2}d"
+    numbers = np.arange(float(np.prod(shape))).reshape(shape)
+    same(lambda lib: getattr(lib.nn.functional, name)(lib.tensor(numbers), lib.tensor(numbers[:1] - 2),
+                                                      padding=padding))
+
+
+@pytest.mark.parametrize("p", [1, -1, INF, -INF])
+@pytest.mark.parametrize("scale", [1e-20, 1e20, 1.0])
+def test_condition_numbers_where_the_determinant_has_no_value(p, scale):
+    matrix = np.array([[2.0, 1, 0], [0, 1, 3], [1, 0, 4]])
+    same(lambda lib: lib.linalg.cond(lib.tensor(scale * matrix, dtype=lib.float32), p))
+    same(lambda lib: lib.linalg.cond(lib.tensor(np.ones((2, 2)), dtype=lib.float32), p))
+    found = pt.linalg.cond(pt.tensor(scale * matrix, dtype=pt.float32), "fro")      # PyTorch's norm overflows
+    np.testing.assert_allclose(found.item(), np.linalg.cond(matrix, "fro"), rtol=1e-5)
+
+
+@pytest.mark.parametrize("first", [-INF, INF, float("nan")])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ignored_targets_of_infinite_scores(first, reduction):
+    scores, classes = [[first, 1.0], [1.0, 2.0]], [-100, 0]
+
+    def one(lib, name, **options):
+        def loss(x):
+            return getattr(lib.nn.functional, name)(x, lib.tensor(classes), reduction=reduction, **options)
+        return loss
+
+    for name in ("nll_loss", "cross_entropy"):
+        whole = one(pt, name)(pt.tensor(scores))
+        assert np.isfinite(whole.numpy()).all()
+        same(lambda lib, n=name: one(lib, n)(lib.tensor(scores)))
+        batched = pt.func.vmap(one(pt, name))(pt.tensor([scores]))[0]
+        pushed, tangent = pt.func.jvp(one(pt, name), (pt.tensor(scores),), (pt.ones(2, 2),))
+        for other in (batched, pushed):
+            np.testing.assert_allclose(other.numpy(), whole.numpy(), rtol=1e-6)
+        assert np.isfinite(tangent.numpy()).all()
+        x = pt.tensor(scores, requires_grad=True)
+        (g,) = pt.autograd.grad(one(pt, name)(x).sum(), x, create_graph=True)
+        assert (g[0] == 0).all() and g[1].isfinite().all()
+    smooth = one(pt, "cross_entropy", label_smoothing=0.25)
+    whole = smooth(pt.tensor(scores))
+    np.testing.assert_allclose(pt.func.vmap(smooth)(pt.tensor([scores]))[0].numpy(), whole.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("var", [[INF, 1.0], [float("nan"), 1.0], [0.0, 1e-9], [0.5, 2.0], [-1.0, 1.0]])
+def test_gaussian_nll_loss_of_special_variances(var):
+    def loss(lib, v):
+        return lib.nn.functional.gaussian_nll_loss(lib.ones(2), lib.zeros(2), v, reduction="none")
+
+    same(lambda lib: loss(lib, lib.tensor(var)))
+    same(lambda lib: loss(lib, lib.tensor(var, dtype=lib.float64)))
+
+    def slope(lib):
+        v = lib.tensor(var, requires_grad=True)
+        return lib.autograd.grad(loss(lib, v).sum(), v)[0]
+    if all(np.isfinite(var)):
+        same(slope)
+
+
+def test_embedding_with_gradients_scaled_by_frequency():
+    rows = [[INF, 1.0], [float("nan"), 2.0], [3.0, -INF], [0.5, 4.0]]
+    places = [0, 1, 1, 2, 2, 2, 3]
+
+    def value(lib):
+        return lib.nn.functional.embedding(lib.tensor(places), lib.tensor(rows, requires_grad=True),
+                                           scale_grad_by_freq=True)
+
+    def slope(lib):
+        weight = lib.tensor(rows, requires_grad=True)
+        out = lib.nn.functional.embedding(lib.tensor(places), weight, scale_grad_by_freq=True)
+        return lib.autograd.grad(out, weight, lib.arange(14.0).reshape(7, 2))[0]
+
+    same(value)
+    same(slope)
+    weight = pt.ones(2, 1, dtype=pt.bfloat16, requires_grad=True)       # counts above 256 are no bfloat16 numbers
+    out = pt.nn.functional.embedding(pt.zeros(601, dtype=pt.int64), weight, scale_grad_by_freq=True)
+    np.testing.assert_allclose(pt.autograd.grad(out.sum(), weight)[0].float().numpy(), [[1], [0]], atol=0.01)
+    weight = pt.full((1, 1), 0.25, dtype=pt.float16)
+    found = pt.nn.functional.embedding_bag(pt.zeros(1, 70000, dtype=pt.int64), weight, mode="mean")
+    assert found.item() == 0.25                                         # nor is 70000 a float16
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int64"])
+@pytest.mark.parametrize("number", [0.1, 1.0, 1, 2.5])
+def test_isin_of_numbers(dtype, number):
+    for invert in (False, True):
+        same(lambda lib, i=invert: lib.isin(lib.tensor([number, 3, 1]).to(getattr(lib, dtype)), number, invert=i))
+        same(lambda lib, i=invert: lib.isin(number, lib.tensor([3, number]).to(getattr(lib, dtype)), invert=i))
+
+
+def test_isclose_without_tolerance_is_exact():
+    for a, b in ((2**53, 2**53 + 1), (2**62, 2**62 + 1), (-2**63, 2**63 - 1), (5, 5)):
+        same(lambda lib, a=a, b=b: lib.isclose(lib.tensor([a]), lib.tensor([b]), rtol=0, atol=0))
+    values = [1.0, float("nan"), INF, -0.0], [1.0, float("nan"), INF, 0.0]
+    for equal_nan in (False, True):
+        same(lambda lib, e=equal_nan: lib.isclose(*[lib.tensor(v) for v in values], rtol=0, atol=0, equal_nan=e))
+
+
+@pytest.mark.parametrize("draw", [lambda x: x.normal_(0, float("nan")), lambda x: x.log_normal_(0, float("nan")),
+                                  lambda x: x.exponential_(float("nan")), lambda x: x.cauchy_(0, float("nan"))])
+def test_draws_with_a_scale_of_nan(draw):
+    same(lambda lib: draw(lib.zeros(2)))
+    same(lambda lib: lib.normal(0.0, float("nan"), (2,)))
+
+
+@pytest.mark.parametrize("sections", [2, np.int64(2), np.int64(3), 0, -1, [2], (1, np.int64(4))])
+def test_even_parts(sections):
+    for n in (5, 6):
+        for name, ndim in (("hsplit", 1), ("hsplit", 2), ("vsplit", 2), ("dsplit", 3)):
+            same(lambda lib, n=n, name=name, d=ndim: lib.cat([part.reshape(-1) for part in getattr(lib, name)(
+                lib.arange(n**d).reshape((n,) * d), sections)]))
+    with pytest.raises(RuntimeError, match="multiple of 2"):
+        pt.hsplit(pt.arange(5), pt.tensor(2))
+
+
+def test_indices_in_subclasses_of_tuple():
+    import collections
+    Point = collections.namedtuple("Point", "x y")
+    for key in (lambda lib: lib.ones(1, 2).shape, lambda lib: Point(slice(None), 1), lambda lib: Point([0, 2], [1, 1])):
+        same(lambda lib, k=key: lib.arange(12).reshape(3, 4)[k(lib)])
+
+        def written(lib, k=key):
+            x = lib.zeros(3, 4)
+            x[k(lib)] = 5
+            return x
+        same(written)
+
+
+def test_squeeze_of_a_dim_twice():
+    for dims in ((0, 0), (0, -2), (0, 1), ()):
+        same(lambda lib, d=dims: lib.ones(1, 1).squeeze(d))
+        same(lambda lib, d=dims: lib.squeeze_copy(lib.ones(1, 1), d))
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.5, 0.7, 1.5, -0.1, float("nan"), 0])
+def test_logit_with_bounds_in_any_order(eps):
+    points = [-0.5, 0, 0.1, 0.3, 0.5, 0.9, 1, 2, float("nan")]
+    for dtype in ("float32", "float64"):
+        same(lambda lib, d=dtype: lib.logit(lib.tensor(points, dtype=getattr(lib, d)), eps))
+
+
+@pytest.mark.parametrize("norm_type", [1, 2, 3.5, INF, -INF])
+def test_power_average_pooling_of_infinite_order(norm_type):
+    for name, ndim in (("lp_pool1d", 3), ("lp_pool2d", 4)):
+        x = np.linspace(-2, 3, 6**(ndim - 2)).reshape((1, 1) + (6,) * (ndim - 2))
+        x = x if norm_type in (2, INF, -INF) else np.abs(x)
+        for ceil_mode in (False, True):
+            same(lambda lib, n=name, x=x, c=ceil_mode: getattr(lib.nn.functional, n)(lib.tensor(x), norm_type, 2, 3, c))
+
+
+def test_sums_of_powers():
+    for order in (0, 1, 2, 3, 1.5):
+        same(lambda lib, o=order: lib._foreach_powsum([lib.tensor([1.0, 0, -3])], o)[0])
+
+
+def test_writes_to_tensors_without_data():
+    def written(lib, source, sizes=(3,), device="meta", **options):
+        x = lib.empty(*sizes, device="meta")
+        y = lib.empty(*source, device=device, **options)
+        x.copy_(y)
+        return lib.zeros(*x.shape).add(int(x.requires_grad))
+
+    for sizes in ((3,), (2,), (1,), (), (1, 3), (3, 1)):
+        for device in ("meta", "cpu"):
+            same(lambda lib, s=sizes, d=device: written(lib, s, device=d))
+        same(lambda lib, s=sizes: written(lib, s, requires_grad=True))
+
+    def set_item(lib):
+        x = lib.empty(3, device="meta")
+        x[0] = lib.empty((), device="meta", requires_grad=True)
+        return lib.tensor(x.requires_grad)
+    same(set_item)
+
+
+def test_old_constructor_of_one_argument():
+    for given in (lambda lib: 2.5, lambda lib: True, lambda lib: lib.ones(2, 0).shape, lambda lib: lib.ones(()).shape):
+        same(lambda lib, g=given: lib.zeros_like(lib.Tensor(g(lib))))
+    with pytest.raises(TypeError, match="complex"):
+        pt.tensor([np.complex64(1 + 2j)], dtype=pt.float32)
+    same(lambda lib: lib.tensor([np.complex64(1 + 2j)], dtype=lib.int64))
+
+
+def test_plus_of_booleans():
+    same(lambda lib: +lib.tensor([True]))
+    same(lambda lib: +lib.tensor([2]))

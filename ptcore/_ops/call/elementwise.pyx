@@ -597,6 +597,15 @@ cdef bint is_history_apart(Tensor x, uint32_t key):
             and not key & (PT_SUBCLASS | PT_MODE_FUNCTION) and is_of_top(x))
 
 
+cdef bint fits_into(Tensor value, Tensor x) noexcept:
+    """Whether a value broadcasts to the sizes of x."""
+    cdef int i, ahead = x.rank - value.rank
+    for i in range(value.rank):
+        if ahead < 0 or value.dims[i] != 1 and value.dims[i] != x.dims[ahead + i]:
+            return False
+    return True
+
+
 cdef object complete_inplace(Call *c, Tensor x):
     cdef pt_opinfo *o = c.o
     cdef Out *result = &c.outs[0]
@@ -604,8 +613,10 @@ cdef object complete_inplace(Call *c, Tensor x):
     cdef Node n = None
     cdef bint recording
     cdef object before = None
-    if x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED:
-        count_write(x)                  # there is nothing to copy into
+    if (x.storage.device == DEVICE_META and o.selects == PT_SELECTS_SECOND and not x.flags & PT_INTERPOSED
+            and isinstance(<object>c.args[1], Tensor)
+            and (<Tensor>c.args[1]).storage.device != DEVICE_META and fits_into(<Tensor>c.args[1], x)):
+        count_write(x)                  # a copy from another device: there is nothing to copy into
         return x
     c.taken = x.flags & PT_INTERPOSED != 0
     read_operands(c)

@@ -12,6 +12,8 @@ def isclose(input, other, rtol, atol, equal_nan):
     if input.dtype.kind == "b":
         return input == other
     same = input == other
+    if rtol == 0 and atol == 0:
+        return same | ((input != input) & (other != other)) if equal_nan else same
     if input.dtype.kind in "iu" and other.dtype.kind in "iu":
         input, other = input.to("float64"), other.to("float64")     # their differences do not wrap around
     gap = input - other

@@ -58,8 +58,10 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
     if kernel[0] == 0:
         check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
-    if groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype.is_floating_point:
-        # one output that all elements of the input contribute to: a product of matrices
+    if (groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and max(size) == 1
+            and x.dtype.is_floating_point):
+        # One output, to which all elements of the input contribute: a product of matrices. Padding "same" of a kernel
+        # of size 2 has no padding in front either, but gives 2 outputs.
         check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         length = math.prod(shape[1:])
         product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)

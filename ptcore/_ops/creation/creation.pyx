@@ -473,6 +473,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     dtype = dtype_for(dtype, out, b"arange")
     if dtype is None:
         dtype = dtype_of(PT_INT64 if is_int(start) and is_int(end) and is_int(step) else default_float())
+    dtype = dtype_of(as_code(dtype, b"arange", b"dtype"))       # it may be a name
     check_numeric(as_code(dtype, b"arange", b"dtype"), b"arange")
     n = arange_length(start, end, step)
     if CATEGORY[as_code(dtype, b"arange", b"dtype")] < 2 and not (is_int(start) and is_int(end) and is_int(step)):

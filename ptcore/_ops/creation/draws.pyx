@@ -353,7 +353,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         return made(z, b"normal", out, layout, pin_memory, None, requires_grad)
     if size is None:
         raise TypeError("normal: size is required when mean and std are numbers")
-    if std < 0:
+    if not std >= 0:
         raise RuntimeError(f"normal: std must be non-negative, got {std}")
     return drawn(OP_NORMAL, (float(mean), float(std)), size, (), dtype, device,
                  generator, b"normal", out, layout, pin_memory, requires_grad)
@@ -494,14 +494,14 @@ def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator
 
 def normal_(Tensor self not None, double mean=0.0, double std=1.0, *, generator=None):
     """Fills with normal values; the variance of complex ones is that of both parts together."""
-    if std < 0:
+    if not std >= 0:
         raise RuntimeError(f"normal_: std must be non-negative, got {std}")
     return refill(self, OP_NORMAL, (mean, std), generator, b"normal_")
 
 
 def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
     """Fills with exponential values of rate lambd."""
-    if lambd <= 0:
+    if not lambd > 0:
         raise RuntimeError(f"exponential_: lambd must be positive, got {lambd}")
     return refill(self, OP_EXPONENTIAL, (lambd,), generator, b"exponential_")
 
@@ -529,7 +529,7 @@ cdef int want_floats(Tensor self, const char *name) except -1:
 def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, generator=None):
     """Fills with values of the Cauchy distribution."""
     want_floats(self, b"cauchy_")
-    if sigma <= 0:
+    if not sigma > 0:
         raise RuntimeError(f"cauchy_: sigma must be positive, got {sigma}")
     if as_pytorch(self, generator):
         return refilled(self, OP_CAUCHY, (median, sigma), generator, b"cauchy_")
@@ -545,7 +545,7 @@ def cauchy_(Tensor self not None, double median=0.0, double sigma=1.0, *, genera
 def log_normal_(Tensor self not None, double mean=1.0, double std=2.0, *, generator=None):
     """Fills with values whose logarithms are normal."""
     want_floats(self, b"log_normal_")
-    if std <= 0:
+    if not std > 0:
         raise RuntimeError(f"log_normal_: std must be positive, got {std}")
     if as_pytorch(self, generator):
         return refilled(self, OP_LOG_NORMAL, (mean, std), generator, b"log_normal_")

@@ -10,6 +10,7 @@ from ptcore._ops.functions import (
     abs,
     cat,
     clamp_max,
+    clamp_min,
     clone,
     count_nonzero,
     cumsum,
@@ -40,7 +41,7 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import ValueCheck, has_values
 from ptcore._ops.index.indexing import put_copy as index_put  # noqa: F401  (bodies)
 from ptcore._ops.index.indexing import put_over as index_put_  # noqa: F401
-from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
+from ptcore._ops.table.shapes import broadcast_shapes, index_dtype, stat_dtype
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
@@ -331,9 +332,14 @@ def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_we
     total = index_add_to(blank, 0, bag, rows)
     if mode == "sum":
         return total
-    count = scatter_add_to(zeros(bags, dtype=weight.dtype, device=weight.device), 0, bag,
-                           full(bag.shape, 1, dtype=weight.dtype, device=weight.device))
-    return total / unsqueeze(masked_fill(count, count == 0, 1), 1)
+    count = unsqueeze(clamp_min(_counted(bag, bags), 1), 1)
+    return (total.to(stat_dtype(weight)) / count.to(stat_dtype(weight))).to(weight.dtype)
+
+
+def _counted(places, n):
+    """How often each of n places occurs, as integers: a half type cannot count far."""
+    ones = full(places.shape, 1, dtype=INT64, device=places.device)
+    return scatter_add_to(zeros(n, dtype=INT64, device=places.device), 0, places, ones)
 
 
 def renorm(input, p, dim, maxnorm):
@@ -376,11 +382,10 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
     source = weight
     if scale_grad_by_freq and weight.requires_grad:
-        ones = full(flat.shape, 1, dtype=weight.dtype, device=weight.device)
-        none = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
-        count = scatter_add_to(none, 0, flat, ones)
-        share = unsqueeze(1 / masked_fill(count, count == 0, 1), 1)
-        source = weight.detach() + (weight - weight.detach()) * share
+        count = _counted(flat, weight.shape[0])
+        share = unsqueeze(1 / clamp_min(count, 1).to(stat_dtype(weight)), 1).to(weight.dtype)
+        value = weight.detach()             # what the rows are; only their gradients are scaled
+        source = where(value.isfinite(), value + (weight - value) * share, weight * share)
     rows = index_select(source, 0, flat)
     if padding_idx >= 0:                # the padding row is a constant
         rows = where(unsqueeze(flat == padding_idx, 1), rows.detach(), rows)

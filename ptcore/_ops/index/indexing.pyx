@@ -175,9 +175,7 @@ cdef tuple basic(Tensor x, object key, bint select=True):
     cdef int used = 0, dim = 0, masks
     cdef list advanced = None
     cdef bint ellipsis = False
-    items = key if type(key) is tuple else (key,)
-    if type(key) is list:
-        items = (key,)
+    items = tuple(key) if isinstance(key, tuple) else (key,)        # a Size and a named tuple are tuples, too
     for item in items:
         if item is Ellipsis:
             if ellipsis:

@@ -7,6 +7,7 @@ from ptcore._ops.functions import (
     abs,
     absolute_difference,
     all,
+    any,
     clamp_min,
     cross_entropy_of_bits,
     cross_entropy_of_logits,
@@ -33,6 +34,7 @@ from ptcore._ops.functions import (
     squared_difference,
     sum,
     unsqueeze,
+    where,
     xlogy,
 )
 from ptcore._ops.functions import cross_entropy as cross_entropy_op
@@ -266,7 +268,7 @@ def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, re
 
 @ValueCheck
 def check_variance(var):
-    if not bool(all(var >= 0)):
+    if bool(any(var < 0)):
         raise ValueError("gaussian_nll_loss: var must not be negative")
 
 
@@ -285,7 +287,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
             raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in one dim, got "
                              f"{list(var.shape)}")
     check_variance(var)
-    held = var + (clamp_min(var, eps) - var).detach()       # at least eps, but with the gradient of var
+    held = where(var < eps, var - var.detach() + eps, var)      # at least eps, but with the gradient of var
     loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
     if full_terms:
         loss = loss + 0.9189385332046727

@@ -38,6 +38,11 @@ def _picked(input, axis, safe):
     return squeeze(gather(input, axis, unsqueeze(safe, axis)), axis)
 
 
+def _counted(x, valid):
+    """0 for targets that do not count, even where x is infinite or NaN."""
+    return masked_fill(x, ~valid, 0)
+
+
 def _by_class(weight, ndim, axis):
     shape = [1] * ndim
     shape[axis] = -1
@@ -50,9 +55,9 @@ def _total(w, reduction):
 
 
 def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-100):
-    axis, safe, _, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
+    axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, input.dtype)
     total = _total(w, reduction)
-    return _reduced(-_picked(input, axis, safe) * w, reduction, total), total
+    return _reduced(-_counted(_picked(input, axis, safe), valid) * w, reduction, total), total
 
 
 def _total_of_valid(total, valid):
@@ -74,12 +79,12 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
     x = input.to(stat_dtype(input))
     axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, x.dtype)
     lse = logsumexp(x, axis)
-    loss = (lse - _picked(x, axis, safe)) * w
+    loss = _counted(lse - _picked(x, axis, safe), valid) * w
     if label_smoothing:
         every = unsqueeze(lse, axis) - x
         if weight is not None:
             every = every * _by_class(weight, input.ndim, axis)
-        spread = sum_of(every, axis) * valid * (label_smoothing / input.shape[axis])
+        spread = _counted(sum_of(every, axis), valid) * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
     total = _total(w, reduction)
     return _reduced(loss, reduction, total).to(input.dtype), lse, total
@@ -98,8 +103,8 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
         every = p * input.shape[axis] - 1
         if weight is not None:
             every = p * sum_of(weight) - _by_class(weight, input.ndim, axis)
-        gx = gx + every * unsqueeze(valid, axis) * (label_smoothing / input.shape[axis])
-    gx = gx * (unsqueeze(g, axis) if reduction == "none" else g)
+        gx = gx + every * (label_smoothing / input.shape[axis])
+    gx = _counted(gx, unsqueeze(valid, axis)) * (unsqueeze(g, axis) if reduction == "none" else g)
     return gx / unsqueeze(_total_of_valid(total_weight, valid), axis) if reduction == "mean" else gx
 
 

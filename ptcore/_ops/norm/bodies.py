@@ -7,6 +7,7 @@ from ptcore._ops import checked
 from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (
+    _linalg_inv,
     abs,
     amax,
     amin,
@@ -26,7 +27,7 @@ from ptcore._ops.functions import (
     where,
 )
 from ptcore._ops.history import has_values
-from ptcore._ops.linalg.bodies import _identity, _matrices, _numbers, linalg_det, linalg_inv, linalg_svdvals
+from ptcore._ops.linalg.bodies import _identity, _matrices, _numbers, linalg_inv, linalg_svdvals
 from ptcore._ops.product.bodies import _square, matmul
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops.view.bodies import movedim
@@ -241,7 +242,8 @@ def linalg_cond(A, p):
     _square(op, A)
     if A.numel() == 0:
         return zeros(A.shape[:-2], dtype=abs(A).dtype, device=A.device)
-    singular = linalg_det(A.detach()) == 0
+    # The factors tell whether A is singular. Its determinant would not: that of a regular matrix can underflow to 0.
+    singular = _linalg_inv(A.detach(), False)[1] != 0
     safe = where(unsqueeze(unsqueeze(singular, -1), -1), _identity(A), A)
     size = _matrix_norm(op, A, p, (-2, -1), False, None)
     return masked_fill(size * _matrix_norm(op, linalg_inv(safe), p, (-2, -1), False, None), singular, _INFINITY)

@@ -10,6 +10,8 @@ from ptcore._ops.creation.draws import rand
 from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
 from ptcore._precision import need_determinism
 
+_INFINITY = float("inf")
+
 
 # -- pooling ------------------------------------------------------------------------------------
 def _max_pool(op, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
@@ -123,6 +125,11 @@ def _lp_pool(op, n, input, norm_type, kernel_size, stride, ceil_mode):
     kernel = _numbers(op, "kernel_size", kernel_size, n, 1)
     if norm_type == 0:
         raise DivisionByZeroError(f"{op}: norm_type must not be 0")
+    if norm_type in (_INFINITY, -_INFINITY):        # the largest or smallest magnitude of a window
+        size = abs(input)
+        size = size if norm_type > 0 else -size
+        size = _max_pool(op, n, size, kernel, stride, 0, 1, ceil_mode, False)
+        return size if norm_type > 0 else -size
     out = _avg_pool(op, n, input ** norm_type, kernel, stride, 0, ceil_mode, True, None)
     return (out.sign() * relu(abs(out)) * math.prod(kernel)) ** (1.0 / norm_type)
 

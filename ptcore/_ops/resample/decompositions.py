@@ -117,7 +117,7 @@ def grid_sample_backward(g, input, grid, mode, padding_mode, align_corners):
     gx, by_position = zeros(tuple(x.shape), dtype=x.dtype, device=x.device), [0] * dims
     for place, inside, weight, slopes in _taps(shape, grid, mode, padding_mode, align_corners):
         value, index = _values(x, place, inside)
-        gx = scatter_add(gx, 2, index, gy * unsqueeze(weight * inside.to(x.dtype), 1))
+        gx = scatter_add(gx, 2, index, (gy * unsqueeze(weight, 1)).masked_fill(~unsqueeze(inside, 1), 0))
         share = sum_of(gy * value, 1)
         by_position = [total + share * slope for total, slope in zip(by_position, slopes)]
     flat = reshape(grid, (grid.shape[0], _product(grid.shape[1:-1]), dims))

@@ -4,7 +4,7 @@ from ptcore._errors import DTypeError
 from ptcore._ops import checked
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import arange, full
-from ptcore._ops.functions import clamp_max, clamp_min, isfinite, isnan, log1p, sum, unsqueeze, where
+from ptcore._ops.functions import clamp_max, clamp_min, isfinite, isnan, log1p, masked_fill, sum, unsqueeze, where
 from ptcore._tensor import Tensor
 
 
@@ -14,7 +14,11 @@ def logit(input, eps):
         input = input.to(get_default_dtype())
     if eps is not None:
         eps = checked.real("logit", "eps", eps)
-        input = clamp_max(clamp_min(input, eps), 1 - eps)
+        if 0 <= eps <= 0.5:
+            input = clamp_max(clamp_min(input, eps), 1 - eps)
+        else:                               # the bounds are in the wrong order, or NaN: the lower one counts first
+            below = input < eps
+            input = masked_fill(masked_fill(input, input > 1 - eps, 1 - eps), below, eps)
     return logit_of(input)
 
 

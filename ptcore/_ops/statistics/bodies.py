@@ -315,7 +315,9 @@ def isin(elements, test_elements, assume_unique, invert):
         if not isinstance(x, Tensor):
             value = checked.number(op, name, x)
             try:
-                x = full((), value, device=like.device)
+                # A float is rounded as a comparison with a tensor of floats rounds it.
+                dtype = like.dtype if type(value) is float and like.dtype.kind == "f" else None
+                x = full((), value, dtype=dtype, device=like.device)
             except (RuntimeError, OverflowError) as e:
                 raise type(e)(f"{op}: {e}") from None
         if x.dtype.kind not in "iuf":

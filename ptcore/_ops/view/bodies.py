@@ -233,10 +233,12 @@ def tensor_split(input, indices_or_sections, dim):
 
 
 def _evenly(op, input, indices_or_sections, dim):
-    if isinstance(indices_or_sections, int) and indices_or_sections > 0 and input.shape[dim] % indices_or_sections:
-        raise RuntimeError(f"{op}: the size {input.shape[dim]} of dim {dim} must be a multiple of "
-                           f"{indices_or_sections}")
-    return _parts(op, input, indices_or_sections, dim)
+    sections = indices_or_sections
+    if not isinstance(sections, (tuple, list)) and not (isinstance(sections, Tensor) and sections.ndim):
+        sections = checked.integer(op, "indices_or_sections", sections)
+        if sections > 0 and input.shape[dim] % sections:
+            raise RuntimeError(f"{op}: the size {input.shape[dim]} of dim {dim} must be a multiple of {sections}")
+    return _parts(op, input, sections, dim)
 
 
 def _need(op, input, ndim):

@@ -253,14 +253,16 @@ cdef object squeeze(int op, object input, object dim):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int i, n = 0
-    cdef uint64_t drop = 0
+    cdef uint64_t drop = 0, one
     x = enter(op, input)
     if dim is None:
         drop = 0xFFFFFFFFFFFFFFFF
     else:
         for d in (dim if isinstance(dim, (tuple, list)) else (dim,)):
-            drop |= <uint64_t>1 << wrap_dim(read_index(d, b"squeeze", b"dim"), x.rank,
-                                            b"squeeze", b"dim")
+            one = <uint64_t>1 << wrap_dim(read_index(d, b"squeeze", b"dim"), x.rank, b"squeeze", b"dim")
+            if drop & one:
+                raise RuntimeError(f"squeeze: dim must not repeat, got {dim}")
+            drop |= one
     for i in range(x.rank):
         if x.dims[i] != 1 or not drop & (<uint64_t>1 << i):
             sizes[n] = x.dims[i]

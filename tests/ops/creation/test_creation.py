@@ -147,3 +147,13 @@ def test_random_fills_up_to_the_largest(dtype):
     assert values.astype(float).mean() == pytest.approx(high / 2, rel=0.05)
     if dtype.endswith("8"):
         assert values.max() == high
+
+
+def test_dtypes_by_name():
+    for dtype in ("int64", "int32", "float64"):
+        found = pt.arange(0.0, 5.5, 1.0, dtype=dtype)
+        assert found.dtype == getattr(pt, dtype)
+        assert found.tolist() == list(range(6 if dtype != "int64" else 5))
+    assert pt.linspace(0, 1, 3, dtype="float64").tolist() == np.linspace(0, 1, 3).tolist()
+    with pytest.raises(ValueError, match="int64"):
+        pt.arange(0.0, 5.0, 0.5, dtype="int64")
