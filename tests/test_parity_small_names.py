@@ -358,6 +358,8 @@ def test_increment_version():
         x = lib.ones(3, 2)
         lib.autograd.graph.increment_version([x, x.t()])
         lib.autograd.graph.increment_version(lib.tensor(1.0))
+        with pytest.raises(RuntimeError):
+            lib.autograd.graph.increment_version([1.0])
         assert x._version == 2
         w = lib.ones(2, requires_grad=True)
         y = (w * 1).exp()

@@ -241,8 +241,11 @@ class Forward(Pushing):
                     tangents = [zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.kind in "fc" else t
                                 for x, t in zip(values, tangents)]
                 found = cls.jvp(ctx, *tangents)
-        outputs = output if isinstance(output, tuple) else (output,)
-        found = found if isinstance(found, tuple) else (found,) * (1 if found is not None else len(outputs))
+        outputs = tuple(output) if isinstance(output, (tuple, list)) else (output,)
+        if isinstance(found, (tuple, list)):
+            found = tuple(found)
+        else:
+            found = (found,) * (1 if found is not None else len(outputs))
         if len(found) != len(outputs):
             raise RuntimeError(f"{cls.__name__}: jvp must return as many tangents as forward has outputs, "
                                f"{len(outputs)}, got {len(found)}")
@@ -261,6 +264,8 @@ class Forward(Pushing):
             ctx._saved, ctx._dirty, ctx._non_differentiable = [
                 tuple([stand_ins.get(id(x), x) for x in kept])
                 for kept in (saved, ctx._dirty, ctx._non_differentiable)]
+        if isinstance(output, list):
+            return pairs, ctx
         return tuple(pairs) if isinstance(output, tuple) else pairs[0], ctx
 
 

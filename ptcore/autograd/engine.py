@@ -757,12 +757,11 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     if inputs is None:
         return None
     found: list = run.found
-    if again is not None:
-        for k, at in again.items():
-            found[k] = found[at]
     if accumulate:
+        done: set = set()                       # an input that is given twice gets its gradient once
         for t, g in zip(inputs, found):
-            if g is not None and not t.retains_grad:    # with retain_grad it is in .grad already
+            if g is not None and not t.retains_grad and id(t) not in done:      # with retain_grad .grad has it already
+                done.add(id(t))
                 if has_hooks(t) and t.grad_fn is None:
                     from ptcore.autograd._tensor_hooks import finish_leaf
                     finish_leaf(t, g, create_graph, accumulate_into)
@@ -773,4 +772,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
         if has_hooks(t) and t.grad_fn is None and found[k] is not None:
             from ptcore.autograd._tensor_hooks import through_hooks
             found[k] = through_hooks(t, found[k])
+    if again is not None:
+        for k, at in again.items():
+            found[k] = found[at]
     return found

@@ -115,7 +115,7 @@ def make_dual(tensor, tangent, *, level=None):
     Raises
     ------
     RuntimeError
-        If there is no level, or the tangent has another shape or dtype.
+        If there is no level, the tangent has another shape or dtype, or the tensor has a tangent already.
     ValueError
         If one of the two is of integers.
 
@@ -133,6 +133,9 @@ def make_dual(tensor, tangent, *, level=None):
         if not isinstance(x, Tensor):
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(x).__name__}")
     check_tangent(tensor, tangent)
+    if forward.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+                           f"level {len(stack('dual levels')) - 1} is not supported.")
     value = forward.value(tensor)
     return forward.seen(value, forward.pair(value, forward.value(tangent)))
 

@@ -71,6 +71,9 @@ class FunctionCtx:
         if self._node is None:
             return tuple(self._saved)
         node = self._node()
+        if node is None:
+            raise RuntimeError(f"{self._forward_cls.__name__}: saved_tensors are gone with the outputs of this call, "
+                               "whose history held them")
         values = []
         for k in range(self._n_saved):
             t = node.saved(k)

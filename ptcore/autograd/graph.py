@@ -112,6 +112,8 @@ def increment_version(tensor):
     tensor : Tensor or iterable of Tensors
     """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"increment_version: tensor must be a Tensor or hold Tensors, got {type(t).__name__}")
         t.detach().as_strided((0,), (1,)).zero_()
 
 

@@ -226,15 +226,17 @@ class profile:
         if not self.enabled:
             return None
         from ptcore.autograd import recording as _recording
-        if self.use_device is not None:
-            from ptcore.cuda import synchronize
-            synchronize()
-        if self._function_events and self.acc_events:
-            self._old_function_events = self._function_events
-        self._function_events = None
-        self.profiling_end_time_ns = perf_counter_ns()
-        self.kineto_results = _recording.stop()
-        _is_profiler_enabled = False
+        try:
+            if self.use_device is not None:
+                from ptcore.cuda import synchronize
+                synchronize()
+        finally:                            # an error of the device ends the recording as well
+            if self._function_events and self.acc_events:
+                self._old_function_events = self._function_events
+            self._function_events = None
+            self.profiling_end_time_ns = perf_counter_ns()
+            self.kineto_results = _recording.stop()
+            _is_profiler_enabled = False
         self._stats.profiler_disable_call_duration_us = (perf_counter_ns() - self.profiling_end_time_ns) // 1000
         self._stats.profiling_window_duration_sec = (self.profiling_end_time_ns - self.profiling_start_time_ns) / 1e9
         if self.acc_events and not self.experimental_config.trace_only:

@@ -90,7 +90,9 @@ cdef void put_items(pt_recorder *r, PyObject **items, Py_ssize_t n) noexcept:
     cdef int overflow = 0
     for k in range(n):
         tensors += isinstance(<object>items[k], Tensor)
-        integers += PyLong_CheckExact(<object>items[k])
+        if PyLong_CheckExact(<object>items[k]):
+            PyLong_AsLongLongAndOverflow(<object>items[k], &overflow)
+            integers += not overflow            # a list with a larger number has no words
     if n == 0 or n > MOST or tensors != n and integers != n:
         put(r, OTHER)
         return

@@ -65,6 +65,14 @@ class _TreesOfGraph:
     def __init__(self, names, in_spec):
         self.names, self.in_spec, self.out_spec = names, in_spec, None
 
+    def by_position(self, args, kwargs):
+        """The arguments in the order of the function's parameters."""
+        names = self.names[len(args):]
+        if {*names} != {*kwargs}:
+            raise TypeError(f"forward() takes the arguments {', '.join(self.names)}, got {len(args)} by position and "
+                            f"{', '.join(kwargs)}")
+        return (*args, *[kwargs[name] for name in names])
+
     def flat(self, args):
         leaves, spec = tree_flatten(tuple(args))
         if spec != self.in_spec:

@@ -445,9 +445,12 @@ class CodeWriter(ValueWriter):
 
     def leaf(self, a):
         if isinstance(a, (float, complex)) and not cmath.isfinite(a):
-            return f"{type(a).__name__}({str(a)!r})"
-        if a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes)):
+            return f"{'float' if isinstance(a, float) else 'complex'}({str(a)!r})"
+        if a is None or a is Ellipsis or isinstance(a, bool):
             return repr(a)
+        for plain in (int, float, complex, str, bytes):     # a subclass, as NumPy's float64, may write itself otherwise
+            if isinstance(a, plain):
+                return plain.__repr__(a)
         if isinstance(a, type) or callable(a):
             return self.function(a)
         if isinstance(a, (dtype, memory_format)):
@@ -470,7 +473,10 @@ class CodeWriter(ValueWriter):
         if node.op == "get_attr":
             return path_of(self.root, node.target)
         if not node.kwargs and isinstance(node.target, Hashable) and node.target in INFIX:
-            return INFIX[node.target].format(*map(self.value, node.args))
+            first, *rest = map(self.value, node.args)
+            if node.target is operator.pow and first.startswith("-"):
+                first = f"({first})"                # the sign of a number binds weaker than a power
+            return INFIX[node.target].format(first, *rest)
         if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
             return f"{self.value(node.args[0])}.{node.args[1]}"
         return f"{self.function(node.target)}({self.arguments(node.args, node.kwargs)})"

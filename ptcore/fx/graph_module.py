@@ -97,6 +97,8 @@ class GraphModule(Module):
         self._steps = [(node, tuple(last.get(node, ()))) for node in self._graph.nodes]
 
     def forward(self, *args, **kwargs):
+        if kwargs and self._graph._trees is not None:
+            args, kwargs = self._graph._trees.by_position(args, kwargs), {}
         given = self._graph.process_inputs(*args) if not kwargs else args
         values, place = {}, 0
 

@@ -175,9 +175,8 @@ class Joint:
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""
         state = default_generator._position() if self.has_random else None
-        if self.pair is not None and self.pair.fits(tensors):
-            outs = self.pair.run(tensors, state)
-        else:
+        outs = None if self.pair is None else self.pair.attempt(tensors, state)
+        if outs is None:
             results = list(self.first.call(tensors, tensors))
             plans = self.first.simple_plans
             pair = Pair(plans[0] if plans else None, self.second, self.again, self.partly, self.saved,

@@ -223,10 +223,11 @@ class Planned:
         numbers = key_of_numbers(args)
         plans = self._plans
         for k, (known, plan, others, nested) in enumerate(plans):
-            if known == numbers and plan.fits(tensors):
-                if k:
-                    plans.insert(0, plans.pop(k))
-                return nested(self._run(plan, others, tensors))
+            results = self._run(plan, others, tensors) if known == numbers else None
+            if results is not None:
+                if k:                   # another list, since other threads may go through this one
+                    self._plans = [plans[k], *plans[:k], *plans[k + 1:]]
+                return nested(results)
         if self.refused is not None or len(plans) >= MOST_PLANS or not can_plan(tensors):
             with no_grad():
                 return self.program.run(*self.program.places(args, tensors))
@@ -235,14 +236,15 @@ class Planned:
 
     @staticmethod
     def _run(plan, others, tensors):
+        """The results of a plan, or None if it cannot take the tensors now."""
         if not others:
-            return plan(tensors)
+            return plan.attempt(tensors)
         order = iter(others)
 
         def run_next():
             with no_grad():
                 next(order).run(plan)
-        return plan(tensors, run_next)
+        return plan.attempt(tensors, run_next)
 
     def _record(self, args, tensors, numbers):
         """Makes a plan, and gives its first results."""
@@ -279,7 +281,7 @@ class Planned:
         return plan, nested
 
     def _add(self, plan, others, nested, args, tensors, numbers):
-        self._plans.insert(0, (numbers, plan, others, nested))
+        self._plans = [(numbers, plan, others, nested), *self._plans]
         if self.is_flat and not others and self.program.is_alone(args, tensors):
             self.quick.append(plan)
         self.program.written.update(plan.writes)

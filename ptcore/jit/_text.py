@@ -160,7 +160,7 @@ class _Writer(ValueWriter):
         if isinstance(a, int):
             return repr(int(a))
         if isinstance(a, float):
-            return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
+            return float.__repr__(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
         if isinstance(a, complex):
             return f"complex ({self.value(a.real)}, {self.value(a.imag)})"
         if isinstance(a, str):

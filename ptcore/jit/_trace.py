@@ -521,8 +521,12 @@ def _check(function, made, args, kwargs, tolerance, module=None):
         with no_grad(), _kept_buffers(module or Module(), module is not None):
             return tree_flatten(f(*tree_map(lambda x: x.detach().clone(), args),
                                   **tree_map(lambda x: x.detach().clone(), kwargs)))[0]
-    want, got = run(function), run(made)       # their warnings are shown: filters belong to all threads
-    set_rng_state(state)
+    try:
+        want, got = run(function), run(made)       # their warnings are shown: filters belong to all threads
+    finally:
+        set_rng_state(state)
+    if len(want) != len(got):
+        raise TracingCheckError(f"trace: the traced program gives {len(got)} results, the program {len(want)}")
     for k, (w, g) in enumerate(zip(want, got)):
         if w.shape != g.shape or w.dtype != g.dtype:
             raise TracingCheckError(f"trace: result {k} of the traced program has shape {list(g.shape)} and dtype "

@@ -4,13 +4,15 @@
 multiplies operations behind a convolution or a linear layer into its weights. None of them touches memory that others
 may see: memory that is written to, returned, or shown by a view of either.
 """
+import operator
+
 from ptcore._interpret import aside
 from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
-from ptcore.fx.experimental.sizes import check_guards
+from ptcore.fx.experimental.sizes import check_guards, sym_dim
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
@@ -238,6 +240,11 @@ def argument_key(a):
 
 # Rows that may follow a layer, and the allowed places of the layer's result among their arguments.
 AFFINE = {"add": (0, 1), "sub": (0,), "mul": (0, 1), "div": (0,)}
+# Rows whose (first) result has as many dims as their first argument.
+OF_SAME_RANK = frozenset("""
+    convolve_transposed linear max_pool_windows mean_pool resample pad_constant pad_edges softmax log_softmax
+    layer_norm_stats group_norm_stats batch_norm_stats batch_norm_given slice transpose permute row_major clone detach
+    to_dtype""".split())
 
 
 def absorb_affine(module, is_constant=lambda name: True):
@@ -257,6 +264,7 @@ def absorb_affine(module, is_constant=lambda name: True):
         How many calls are gone.
     """
     graph, gone, found = module.graph, 0, True
+    ranks = _ranks_of(module)
     while found:
         found = False
         for node in list(graph.nodes):
@@ -264,7 +272,7 @@ def absorb_affine(module, is_constant=lambda name: True):
             if own is None or own.name not in ("convolve", "linear"):
                 continue
             if Memory.writes(node) or len(node.users) != 1 or not _absorb(
-                    module, node, next(iter(node.users)), is_constant):
+                    module, node, next(iter(node.users)), is_constant, ranks):
                 continue
             gone, found = gone + 1, True
     graph.eliminate_dead_code()
@@ -272,7 +280,40 @@ def absorb_affine(module, is_constant=lambda name: True):
     return gone
 
 
-def _absorb(module, layer, user, is_constant):
+def _ranks_of(module):
+    """The numbers of dims of the values of nodes, where they are known.
+
+    Those of arguments have a guard, except in graphs of fixed sizes, where an argument counts as a batch of vectors.
+    """
+    ranks = {}
+    for node in module.graph.nodes:
+        own = row_of(node)
+        inputs = [ranks.get(x) for x in node.all_input_nodes if not is_size(x)]
+        if node.op == "placeholder":
+            ranks[node] = next((eq.args[1] for dim in node.users if dim.target is sym_dim for eq in dim.users
+                                if eq.target is operator.eq and type(eq.args[1]) is int), 2)
+        elif node.op == "get_attr":
+            ranks[node] = getattr(attribute_at(module, node.target), "ndim", None)
+        elif node.target is operator.getitem and inputs:        # a result of several
+            ranks[node] = inputs[0]
+        elif own is None or not inputs or inputs[0] is None:
+            continue
+        elif own.name == "convolve":
+            ranks[node] = inputs[1]                             # that of the weight
+        elif own.name in OF_SAME_RANK or (own.name == "mean" and node.args[2:3] == (True,)):
+            ranks[node] = inputs[0]
+        elif own.name in ("reshape", "view", "expand") and isinstance(node.args[1], (tuple, list)):
+            ranks[node] = len(node.args[1])
+        elif own.name == "mean" and isinstance(node.args[1], (int, tuple, list)) and node.args[2:3] == (False,):
+            ranks[node] = inputs[0] - (1 if isinstance(node.args[1], int) else len(node.args[1]))
+        elif own.name in ("select", "unsqueeze"):
+            ranks[node] = inputs[0] + (1 if own.name == "unsqueeze" else -1)
+        elif own.kind == "elementwise" and None not in inputs:
+            ranks[node] = max(inputs)
+    return ranks
+
+
+def _absorb(module, layer, user, is_constant, ranks):
     """Moves the operation on a layer's result into its weights, if possible; returns whether it did."""
     graph, own = module.graph, row_of(user)
     if own is None or own.name not in AFFINE or Memory.writes(user) or len(layer.args) < 3 or layer.kwargs:
@@ -295,6 +336,8 @@ def _absorb(module, layer, user, is_constant):
         at = len(sizes) - 1 - behind
         if any([size != 1 for k, size in enumerate(sizes) if k != at]) or sizes[at] not in (1, n):
             return False
+        if other.ndim > behind + 1 and other.ndim > (ranks.get(layer) or 0):
+            return False                    # the result may have more dims than that of the layer
         other = other.reshape(-1)
     elif type(other) not in (int, float):
         return False

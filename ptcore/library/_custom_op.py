@@ -4,10 +4,11 @@ import inspect
 import logging
 
 import ptcore
+from ptcore._ops.table.function_schema import SchemaError, parse_schema
 from ptcore._tensor import Tensor
 from ptcore.library import _definition
 from ptcore.library._infer import infer_schema
-from ptcore.library._library import Library, key_of, parse_namespace
+from ptcore.library._library import Library, check_tags, key_of, parse_namespace
 from ptcore.library.tag import Tag, tags_of
 
 __all__ = ["CustomOpDef", "custom_op"]
@@ -75,15 +76,14 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
         own = tags_of(tags)
         space, opname = parse_namespace(name)
         text = infer_schema(fn, mutates_args=mutates_args, tags=own) if schema is None else schema
-        made = CustomOpDef(space, opname, text, fn, own)
         if schema is not None and mutates_args != "unknown":
-            found = {a.name for a in made._definition.schema.arguments if a.is_write}
+            found = {a.name for a in parse_schema(opname + text).arguments if a.is_write}
             if found != set(mutates_args):
-                made._lib._destroy()
                 raise ValueError(
                     f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The "
                     f"schema suggests that the op mutates {found or '{}'} which is different from what was provided to "
                     "us in `mutates_args`. Please make these consistent.")
+        made = CustomOpDef(space, opname, text, fn, own)
         made.register_kernel(device_types)(fn)
         return made
     return inner if fn is None else inner(fn)
@@ -108,15 +108,16 @@ class CustomOpDef:
 
     def __init__(self, namespace, name, schema, fn, tags=()):
         self._namespace, self._name, self._schema, self._init_fn, self._tags = namespace, name, schema, fn, tags
+        parsed = parse_schema(name + schema)        # what is wrong is found before an op of this name is replaced
+        check_tags(parsed, tags)
+        if Tag.out not in tags and any(a.kwarg_only and a.type.has_tensors() for a in parsed.arguments):
+            raise NotImplementedError("custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                                      f"Got: {parsed}")
         before = OPDEFS.pop(self._qualname, None)
         if before is not None:
             before._lib._destroy()
         self._lib = Library(namespace, "FRAGMENT")
         self._definition = made = self._lib._defines(name + schema, tags, True)
-        if Tag.out not in tags and any(a.kwarg_only and a.type.has_tensors() for a in made.schema.arguments):
-            self._lib._destroy()
-            raise NotImplementedError("custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
-                                      f"Got: {made.schema}")
         made.checks = self._check
         self._opoverload = made.function
         if made.mutates and not made.schema.returns:
@@ -307,10 +308,21 @@ def _check_result(own, result):
                            f"{got}")
     for r, x in zip(returns, values):
         word = str(r.type)
-        wanted = {"Tensor": Tensor, "Tensor[]": (list, tuple)}.get(word)
-        if wanted is not None and not isinstance(x, wanted):
+        if not _is_of(own, r, word, x):
             raise RuntimeError(f"{own.qualname}: Unable to cast {type(x).__name__} to {word}: the kernel returned a "
                                "value of another type than the schema says")
+
+
+def _is_of(own, r, word, x):
+    """Whether a value may be the result ``r`` of a schema; numbers as they may be arguments."""
+    wanted = {"Tensor": Tensor, "Tensor[]": (list, tuple)}.get(word)
+    if wanted is not None:
+        return isinstance(x, wanted)
+    try:
+        r.convert(own.qualname, x)
+    except SchemaError:
+        return False
+    return True
 
 
 def _writes_alone(*args, **kwargs):

@@ -311,8 +311,8 @@ class _Call:
         if self.shape is None:
             self.counts = [None]
             return (result,)
-        self.counts = [len(r) if isinstance(r, list) else None for r in result]
-        return tuple([y for r in result for y in (r if isinstance(r, list) else (r,))])
+        self.counts = [len(r) if isinstance(r, (list, tuple)) else None for r in result]
+        return tuple([y for r in result for y in (r if isinstance(r, (list, tuple)) else (r,))])
 
     def grouped(self, values):
         order = iter(values)
@@ -434,7 +434,10 @@ def _one_by_one(own, info, dims, values):
         if isinstance(parts[0], Tensor):
             return ptcore.stack(parts)
         if isinstance(parts[0], (tuple, list)):
-            return type(parts[0])([stacked(p) for p in zip(*parts)])
+            return type(parts[0])([stacked(p) for p in zip(*parts, strict=True)])
+        if any(p != parts[0] and (p == p or parts[0] == parts[0]) for p in parts):     # all may be NaN
+            raise RuntimeError(f"vmap: {own.qualname} gives a number for each sample, and they differ: {parts[0]!r} "
+                               "and others; return a tensor, or register a rule for batches (register_vmap)")
         return parts[0]
     result = stacked(found)
 

@@ -160,7 +160,7 @@ class Library:
             raise RuntimeError(f"define: {schema.name} is of another namespace than {self.ns}")
         if not colons:
             schema = _definition.with_namespace(schema, self.ns)
-        _check_tags(schema, tags)
+        check_tags(schema, tags)
         made = _definition.define(schema, tags, demands_formula)
         self._undo.append(functools.partial(_definition.remove, made))
         for register in pending.pop(made.qualname, ()):
@@ -284,7 +284,7 @@ def _put(table, key, value, allow_override, definition):
     return undo
 
 
-def _check_tags(schema, tags):
+def check_tags(schema, tags):
     """Raises if a schema contradicts ``Tag.inplace`` or ``Tag.out``."""
     written = [a for a in schema.arguments if a.is_write]
     if Tag.out in tags:

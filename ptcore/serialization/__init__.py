@@ -85,7 +85,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     Raises
     ------
     ValueError
-        If `obj` contains itself or is nested more than 100 levels deep, or, in the formats with a suffix, holds a
+        If `obj` is nested more than 100 levels deep, or, in the formats with a suffix, contains itself or holds a
         tensor without memory (``meta``).
     TypeError
         If `obj` holds anything else.

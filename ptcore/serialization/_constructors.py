@@ -15,6 +15,7 @@ from ptcore import Tensor
 from ptcore._contexts import Changed
 from ptcore._lazy import MOVED
 from ptcore._libraries import library
+from ptcore._ops.checked import flag
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 from ptcore.storage import TypedStorage
@@ -137,7 +138,7 @@ def allow_pickle(allowed) -> None:
     allowed : bool
     """
     global _allow_pickle
-    _allow_pickle = bool(allowed)
+    _allow_pickle = flag("allow_pickle", "allowed", allowed)
 
 
 def pickle_is_allowed():

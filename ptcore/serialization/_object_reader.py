@@ -324,7 +324,7 @@ def _uninitialized(cls):
     def make(reader, requires_grad, device="cpu", dtype=None):
         if type(requires_grad) is not bool or type(device) not in (str, ptcore.device):
             raise ValueError("a parameter that is not initialised is damaged")
-        place = reader.place(ptcore.empty(0), str(device)).device
+        place = reader.place(ptcore.empty(0, device="cpu"), str(device)).device
         return cls(requires_grad, place, dtype)
     return make
 

@@ -4,6 +4,7 @@ import mmap
 import os
 
 from ptcore._contexts import Changed
+from ptcore._ops.checked import flag
 from ptcore._state import set_setting, setting
 
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", None)
@@ -31,7 +32,7 @@ def set_crc32_options(compute_crc32):
     False
     >>> ptcore.serialization.set_crc32_options(True)
     """
-    set_setting("save crc32", bool(compute_crc32))
+    set_setting("save crc32", flag("set_crc32_options", "compute_crc32", compute_crc32))
 
 
 def get_default_load_endianness():
@@ -131,6 +132,9 @@ def tag(storage):
             break
         location = tagger(storage)
         if location is not None:
+            if type(location) is not str:
+                raise TypeError("save: a tagger of register_package must return a str or None, got "
+                                f"{type(location).__name__}")
             return location
     return str(device)
 

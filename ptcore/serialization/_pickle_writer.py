@@ -282,6 +282,10 @@ class Writer:
             self._out += b"("
         for i, v in enumerate(value):
             self._save(v, f"{path}.{i}" if path else str(i), depth + 1)
+        if key in self._memo:           # a list in it contains the tuple, which was written there
+            self._out += b"1" if len(value) > 3 else b"0" * len(value)
+            self._known(key)
+            return
         self._out += (b")", b"\x85", b"\x86", b"\x87", b"t")[min(len(value), 4)]
         if value:
             self._remember(key, value)

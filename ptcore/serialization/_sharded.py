@@ -24,7 +24,9 @@ def _bytes_of(size):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?B|)\s*", size.upper())
         number = int(float(found[1]) * _UNITS[found[2]]) if found else 0
     else:
-        number = int(size)
+        is_whole = not isinstance(size, bool) and (hasattr(size, "__index__") or (
+            isinstance(size, float) and size.is_integer()))
+        number = int(size) if is_whole else 0
     if number < 1:
         raise ValueError(f"save: max_shard_size must be a positive number of bytes or a text as '5GB', got {size!r}")
     return number

@@ -202,7 +202,7 @@ class _Builder:
             mapping = _MAPPINGS[kind]()
             for key, item in content:
                 key = self.value(key)
-                if type(key) is tuple:
+                if type(key) in (tuple, int):
                     self._collisions.add(id(mapping), key)
                 mapping[key] = self.value(item)
             return mapping

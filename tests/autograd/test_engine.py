@@ -641,3 +641,16 @@ def test_a_payload_is_freed_with_its_tensor():
     assert node() is not None
     del z
     assert node() is None
+
+
+def test_inputs_that_are_given_twice():
+    seen = []
+    x, y = leaf(2.0), leaf(3.0)
+    x.register_hook(lambda g: seen.append(g.item()) or g * 10)
+    (x * y).sum().backward(inputs=[x, y, x, y, y])
+    assert (values(x.grad), values(y.grad), seen) == ([30], [2], [3])
+    z = x * x
+    z.retain_grad()
+    (z * y).sum().backward(inputs=[z, x, z])
+    assert (values(z.grad), values(x.grad), seen) == ([3], [30 + 120], [3, 12])
+    assert [values(g) for g in grad((x * y).sum(), [x, y, x])] == [[30], [2], [30]] and seen == [3, 12, 3]

@@ -153,3 +153,34 @@ def test_values_of_duals_are_read():
     assert seen == [[1.0, 1.0]]
     with pytest.raises(RuntimeError, match="not known here"):
         make_fx(lambda a: pt.tensor(a.tolist()))(pt.ones(2))
+
+
+def test_functions_that_return_lists():
+    class Both(pt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return [x.sin(), x * x]
+
+        @staticmethod
+        def jvp(ctx, t):
+            x, = ctx.saved_tensors
+            return [t * x.cos(), 2 * x * t]
+
+    with fwAD.dual_level():
+        outputs = Both.apply(fwAD.make_dual(X, T))
+        assert type(outputs) is list
+        (_, sine), (value, square) = [fwAD.unpack_dual(y) for y in outputs]
+    same(sine, X.cos() * T)
+    same(value, X * X)
+    same(square, 2 * X * T)
+    _, tangents = pt.func.jvp(lambda x: tuple(Both.apply(x)), (X,), (T,))
+    same(tangents[0], X.cos() * T)
+
+
+def test_one_tangent_a_level():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(X, T)
+        with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
+            fwAD.make_dual(x, T)
+        same(fwAD.unpack_dual(fwAD.make_dual(x.detach(), 2 * T)).tangent, 2 * T)

@@ -670,3 +670,19 @@ def test_inputs_that_are_views_of_what_was_written():
     AddTo.apply(a, b)               # the write makes the other view older, too
     base.sum().backward()
     assert values(x.grad) == [1, 2]
+
+
+def test_what_was_saved_for_outputs_that_are_gone():
+    kept = []
+
+    class Keeps(Cube):
+        @staticmethod
+        def forward(ctx, x):
+            kept.append(ctx)
+            return Cube.forward(ctx, x)
+
+    y = Keeps.apply(leaf(2.0))
+    assert values(kept[0].saved_tensors[0]) == [2]
+    del y
+    with pytest.raises(RuntimeError, match="Keeps: saved_tensors are gone with the outputs"):
+        _ = kept[0].saved_tensors

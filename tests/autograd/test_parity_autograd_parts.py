@@ -119,3 +119,13 @@ def test_parts_made_under_no_grad(name):
             parts[0].add_(1)
         return flags
     compare(program)
+
+
+def test_gradients_of_empty_vectors_in_a_join():
+    def program(T):
+        x, e = start(T), T.zeros(0, dtype=T.float64, requires_grad=True)
+        joined = T.cat([e, x, e * 2, x * x], 1)
+        grads = T.autograd.grad(joined.pow(2).sum(), [x, e], create_graph=True)
+        T.cat([e, x]).sum().backward()
+        return joined, grads, e.grad, x.grad
+    compare(program)

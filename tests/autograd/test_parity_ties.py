@@ -231,3 +231,21 @@ def test_second_order_of_a_rank_that_is_not_full():
 def test_median_shares(name, values):
     theirs, mine = [result(m, lambda m, x: getattr(m, name)(x), values) for m in (torch, pt)]
     np.testing.assert_allclose(mine[1], theirs[1])
+
+
+@pytest.mark.parametrize("rows", [[0.0, 2, INF], [0.0, INF], [0.0, -INF, -1], [0.0, NAN, 2], [[0.0, INF], [3, 0]],
+                                  [[INF, 0, 2], [0, 1, 2]]], ids=str)
+@pytest.mark.parametrize("dim", [None, -1])
+def test_products_of_zero_and_infinity(rows, dim):
+    """The product is NaN, but that of the others, which a factor gets, need not be.
+
+    With two zeros in all PyTorch gives 0 for every factor, though some of the products of the others are NaN.
+    """
+    def f(m, x):
+        return m.prod(x) if dim is None else m.prod(x, dim)
+    (_, theirs), (_, mine) = [result(m, f, rows) for m in (torch, pt)]
+    if dim is None and np.count_nonzero(np.equal(rows, 0)) > 1:
+        flat = np.ravel(rows)
+        with np.errstate(invalid="ignore"):
+            theirs = np.reshape([np.prod(np.delete(flat, k)) for k in range(flat.size)], np.shape(rows))
+    np.testing.assert_array_equal(mine, theirs)

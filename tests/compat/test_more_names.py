@@ -269,3 +269,13 @@ except NotImplementedError as error:
 else:
     raise AssertionError
 """)
+
+
+def test_whether_calls_look_for_torch_function():
+    run("""
+import torch
+assert torch._C._is_torch_function_enabled() is True
+with torch._C.DisableTorchFunctionSubclass():
+    assert torch._C._is_torch_function_enabled() is False
+assert torch._C._is_torch_function_enabled() is True and torch._C._cuda_isCurrentStreamCapturing() is False
+""")

@@ -9,6 +9,7 @@ import ptcore as pt
 from ptcore._interpret import entered
 from ptcore.autograd import dual
 from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vjp, vmap
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
 
@@ -492,3 +493,15 @@ def test_calls_of_python():
         finally:
             sys.setprofile(None)
         assert len(calls) <= most, calls
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: pt.linalg.eigh(x + x.mH)[1].abs().pow(4).sum(),
+    lambda x: sum([part.abs().pow(3).sum() for part in pt.linalg.svd(x, full_matrices=False)]),
+])
+def test_gradients_of_complex_vectors(f):
+    """Whether a loss depends on their phases is not asked where the values are not known."""
+    xs = pt.randn(3, 4, 4, dtype=pt.complex128, generator=pt.Generator().manual_seed(0))
+    pt.testing.assert_close(pt.vmap(pt.func.grad(f))(xs), pt.stack([pt.func.grad(f)(x) for x in xs]))
+    traced = make_fx(pt.func.grad(f))(xs[0])
+    pt.testing.assert_close(traced(xs[1]), pt.func.grad(f)(xs[1]))

@@ -6,6 +6,7 @@ import operator
 import pickle
 import threading
 
+import numpy as np
 import pytest
 
 import ptcore as pt
@@ -23,6 +24,7 @@ from ptcore.fx import (
     symbolic_trace,
     wrap,
 )
+from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 from ptcore.fx.node import _effects
 from ptcore.fx.passes.shape_prop import ShapeProp
@@ -49,6 +51,16 @@ class Net(nn.Module):
 
     def forward(self, x):
         return pt.relu(self.linear(x) * self.scale) + self.shift
+
+
+class Axis(int):
+    def __repr__(self):
+        return f"Axis({int(self)})"
+
+
+class Text(str):
+    def __repr__(self):
+        return f"Text({self!s})"
 
 
 def names(graph):
@@ -633,3 +645,42 @@ def test_operands_of_einsum():
         assert len(node.args) == 3
         x, y = pt.ones(2, 3), pt.ones(3, 2)
         assert traced(x, y).equal(x @ y)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (-2) ** x, lambda x: (-2.0) ** x + (-x) ** 2, lambda x: np.float64(2) * x ** np.float64(-2),
+    lambda x: pt.mul(x, np.float64("inf")) - np.float64(3), lambda x: pt.where(x > 1, -math.inf, x),
+    lambda x: pt.sum(x, Axis(0)), lambda x: pt.einsum(Text("ij->i"), x)])
+def test_numbers_in_code(f):
+    """The text alone gives what the graph gives."""
+    graph = symbolic_trace(f).graph
+    names = {"inf": math.inf, "nan": math.nan}
+    code = graph.python_code("self")
+    exec(code.src, names | dict(code.globals), names)
+    pt.testing.assert_close(names["forward"](None, X), f(X), equal_nan=True)
+    assert "np." not in code.src and "Axis" not in code.src and "Text" not in code.src
+
+
+def test_parts_whose_modules_have_like_names():
+    net = nn.Module()
+    net.a, net.a_b, net.a_b_ = nn.Module(), nn.Linear(3, 3), nn.Linear(3, 3)
+    net.a.b = nn.Linear(3, 3)
+    graph = Graph()
+    x = graph.placeholder("x")
+    y = x
+    for name in ("a.b", "a_b", "a.b", "a_b_"):
+        y = graph.call_module(name, (y,))
+    graph.output(y)
+    traced = GraphModule(net, graph)
+    parts = split_module(traced, net, lambda node: 0)
+    pt.testing.assert_close(parts(X), net.a_b_(net.a.b(net.a_b(net.a.b(X)))))
+    assert len(list(parts.parameters())) == 6
+
+
+def test_nested_arguments_by_name():
+    traced = make_fx(lambda a, b: a[0] - a[1] * b)([X, X], X)
+    for args, kwargs in ((([X, X + 1], X), {}), (([X, X + 1],), {"b": X}), ((), {"b": X, "a": [X, X + 1]})):
+        assert pt.equal(traced(*args, **kwargs), X - (X + 1) * X)
+    for args, kwargs in ((([X, X], X), {"b": X}), (([X, X],), {"c": X}), ((), {"a": [X, X]})):
+        with pytest.raises(TypeError, match="takes the arguments a, b"):
+            traced(*args, **kwargs)

@@ -132,3 +132,23 @@ def test_gradients_by_inputs():
     frozen(x).sum().backward()
     model(y).sum().backward()
     pt.testing.assert_close(x.grad, y.grad)
+
+
+@pytest.mark.parametrize("of", [lambda: nn.Linear(4, 3), lambda: nn.Conv2d(4, 3, 1)], ids=["linear", "convolve"])
+@pytest.mark.parametrize("operation", [lambda y, c: y * c, lambda y, c: y + c, lambda y, c: c - y, lambda y, c: y / c])
+def test_constants_of_more_dims_than_the_result(of, operation):
+    class Scaled(nn.Module):
+        def __init__(self, constant):
+            super().__init__()
+            self.layer = of()
+            self.register_buffer("c", constant)
+
+        def forward(self, x):
+            return operation(self.layer(x), self.c)
+
+    behind = (1, 1) if "Conv" in str(of()) else ()
+    for shape in ((3, *behind), (1, 3, *behind), (1, 1, 3, *behind), (1, 1, 1, 3, *behind), (1, 1), ()):
+        model = Scaled(pt.rand(shape) + 1).eval()
+        for n in ((2,), ()):
+            x = pt.randn(*n, 4, *[5 for _ in behind])
+            pt.testing.assert_close(jit.freeze(jit.trace(model, x))(x), model(x))

@@ -1,4 +1,5 @@
 """Plans: what is recorded, what is fused, memory, inputs that share it, threads, errors."""
+import sys
 import threading
 
 import numpy as np
@@ -303,6 +304,34 @@ def test_threads_take_turns_or_run_the_graph():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_another_thread_may_begin_between_a_question_and_a_run():
+    """Work in Python in the midst of a run lets others in: they run the graph, or record a plan of their own."""
+    planned = Planned(make_fx(lambda x: (x * 2).sort(0)[0].sum(1))(pt.ones(50, 50)))
+    xs = [pt.randn(50, 50) for _ in range(4)]
+    want = [(x * 2).sort(0)[0].sum(1) for x in xs]
+    failed, switch = [], sys.getswitchinterval()
+
+    def work(k):
+        try:
+            for _ in range(150):
+                same([planned(xs[k])], [want[k]])
+        except Exception as error:
+            failed.append(error)
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert not failed
+    plan = recorded(lambda x: x * 2, pt.ones(3))
+    assert plan.attempt([pt.ones(4)]) is None
+    same(plan.attempt([pt.full((3,), 3.0)]), pt.full((3,), 6.0))
 
 
 def test_a_recording_that_fails_leaves_nothing_behind():

@@ -3,6 +3,7 @@ import math
 import random
 import sys
 
+import numpy as np
 import pytest
 
 import ptcore as pt
@@ -117,3 +118,13 @@ def test_changed_texts_are_refused_or_read():
         except CorruptFileError:
             pass
     assert 0 < read < 1500
+
+
+def test_numbers_of_subclasses():
+    """As NumPy's float64, which writes its name into its repr."""
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(pt.mul, (x, np.float64(0.1))), np.float64("-inf"), np.float64(-0.0)))
+    text = to_text(graph)
+    made, low, zero = parse(text).output_node().args[0]
+    assert (made.args[1], low, math.copysign(1, zero)) == (0.1, -math.inf, -1) and type(low) is float

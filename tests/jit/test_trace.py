@@ -250,3 +250,30 @@ def test_arguments_by_name_are_in_the_order_of_the_signature():
     x, y, z = pt.randn(3), pt.randn(3), pt.randn(3)
     traced = jit.trace(f, x, example_kwarg_inputs={"c": z, "b": y})
     assert pt.equal(traced(y, z, x), f(y, z, x)) and pt.equal(traced(b=x, c=y, a=z), f(z, x, y))
+
+
+def test_a_program_that_gives_other_results_each_time():
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return (x, x * 2)[:1 + len(calls) % 2]
+    with pytest.raises(jit.TracingCheckError, match="gives 2 results, the program 1"):
+        jit.trace(f, pt.ones(2))
+
+    def g(x):
+        calls.append(x)
+        y = x + pt.rand(2)
+        if len(calls) > 1:
+            raise ValueError("only once")
+        return y
+    states = []
+    for check in (False, True):
+        calls.clear()
+        pt.manual_seed(0)
+        try:
+            jit.trace(g, pt.ones(2), check_trace=check)
+        except ValueError:
+            assert check
+        states.append(pt.rand(1).item())
+    assert states[0] == states[1]

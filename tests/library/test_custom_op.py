@@ -384,6 +384,47 @@ def test_numbers_as_results():
     assert count(pt.tensor([1.0, -1.0, 2.0])) == 2
 
 
+def test_numbers_of_batches():
+    """One number stands for all samples only if it is the same for all."""
+    @library.custom_op("tests::total", mutates_args=())
+    def total(x: Tensor) -> float:
+        return float(x.sum())
+
+    x = pt.tensor([[0.0, 3.0], [1.0, 2.0], [float("nan"), 1.0]])
+    assert pt.vmap(lambda x: x * total(x))(x[:2]).tolist() == [[0, 9], [3, 6]]
+    assert np.isnan(pt.vmap(lambda x: x * total(x))(x[2:]).numpy()).all()
+    with pytest.raises(RuntimeError, match=r"tests::total gives a number for each sample, and they differ: 3\.0"):
+        pt.vmap(total)(x)
+
+
+def test_numbers_of_other_types():
+    @library.custom_op("tests::half", mutates_args=())
+    def half(x: Tensor, result: float) -> int:
+        return result if result % 1 else int(result)
+
+    assert half(pt.ones(1), 4.0) == 4
+    with pytest.raises(RuntimeError, match="tests::half: Unable to cast float to SymInt"):
+        half(pt.ones(1), 2.5)
+    half.register_kernel("cpu")(lambda x, result: "2")
+    with pytest.raises(RuntimeError, match="tests::half: Unable to cast str to SymInt"):
+        half(pt.ones(1), 2.5)
+
+
+def test_a_tuple_for_a_list_of_results():
+    @library.custom_op("tests::powers", mutates_args=())
+    def powers(x: Tensor) -> tuple[Tensor, list[Tensor]]:
+        return x * 2, (x**2, x**3)
+
+    powers.register_autograd(lambda ctx, a, b: 2 * a + b[0] * 2 * ctx.x + b[1] * 3 * ctx.x**2,
+                             setup_context=lambda ctx, inputs, output: setattr(ctx, "x", inputs[0].detach()))
+    x = pt.tensor([2.0, 3.0], requires_grad=True)
+    _, (square, cube) = powers(x)
+    assert square.requires_grad and cube.requires_grad
+    assert pt.autograd.grad((square + cube).sum(), x)[0].tolist() == [4 + 12, 6 + 27]
+    square, cube = pt.vmap(powers)(x.detach())[1]
+    assert (square.tolist(), cube.tolist()) == ([4, 9], [8, 27])
+
+
 # -- devices and kernels ----------------------------------------------------------------------------------------------
 
 
@@ -597,6 +638,20 @@ def test_wrong_definitions():
         make(by_keyword)
     with pytest.raises(RuntimeError, match="expected"):
         make(plain, schema="Tensor x -> Tensor")
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"mutates_args": ("x",), "schema": "(Tensor x) -> Tensor"}, ValueError),
+    ({"schema": "(Tensor x -> Tensor"}, RuntimeError), ({"schema": "(*, Tensor x) -> Tensor"}, NotImplementedError),
+    ({"tags": (library.tag.Tag.out,), "schema": "(Tensor x) -> Tensor"}, ValueError),
+    ({"schema": "(Tensor(a!) x) -> ()"}, ValueError)], ids=str)
+def test_a_wrong_definition_leaves_the_op_of_before(sine, options, error):
+    with pytest.raises(error):
+        library.custom_op("tests::sine", lambda x: x.clone(), **{"mutates_args": (), **options})
+    x = pt.ones(2, requires_grad=True)
+    assert pt.ops.tests.sine(x).equal(sine(x)) and sine(x).detach().equal(x.detach().sin())
+    sine(x).sum().backward()
+    assert x.grad.equal(x.detach().cos())
 
 
 def test_wrong_calls(sine, weighted):

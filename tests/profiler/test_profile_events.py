@@ -566,3 +566,27 @@ def test_threads_while_profiles_come_and_go():
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_lists_of_integers_beyond_64_bits():
+    x = ptcore.ones(2)
+    with autograd_profiler.profile(record_shapes=True) as prof:
+        for sizes in ([2], [2**70], [2**70, 2], [-2**63 - 1], [1, 2**63 - 1, -2**63]):
+            with contextlib.suppress(OverflowError, RuntimeError):
+                x.view(sizes)
+    found = [e.concrete_inputs[1] for e in prof.function_events if e.name.endswith("view")]
+    assert found == [[2], None, None, None, [1, 2**63 - 1, -2**63]]
+
+
+def test_an_error_of_the_device_ends_the_recording(monkeypatch):
+    def broken():
+        raise RuntimeError("the device is lost")
+    prof = autograd_profiler.profile()
+    prof.__enter__()
+    prof.use_device = "cuda"
+    monkeypatch.setattr(ptcore.cuda, "synchronize", broken)
+    with pytest.raises(RuntimeError, match="the device is lost"):
+        prof.__exit__(None, None, None)
+    with autograd_profiler.profile() as later:
+        ptcore.ones(2) + 1
+    assert [e.name for e in later.function_events] == ["aten::ones", "aten::add"]

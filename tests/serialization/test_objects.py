@@ -759,3 +759,24 @@ def test_tensors_of_local_classes_are_plain():
         pass
 
     assert type(again(pt.ones(2).as_subclass(Local))) is pt.Tensor
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_tuples_that_contain_themselves(n):
+    """Through a list; as the pickles of Python, which load them with their identity."""
+    inner = []
+    outer = (*range(n - 1), inner)
+    inner.append(outer)
+    inner.append(outer)
+    found = pt.load(saved(outer))
+    assert found[:-1] == outer[:-1] and found[-1][0] is found and found[-1][1] is found
+    found = pt.load(saved([outer, inner, outer]))
+    assert found[0] is found[2] and found[0][-1] is found[1] and found[1][0] is found[0]
+
+
+def test_parameters_without_values_under_a_default_device():
+    for default in ("meta", "cpu"):
+        with pt.device("cpu"):
+            file = saved(nn.LazyLinear(3))
+        with pt.device(default):
+            assert pt.load(file, weights_only=False).weight.device.type == "cpu"

@@ -3,6 +3,7 @@
 import math
 import os
 import struct
+import sys
 from collections import Counter, OrderedDict
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import ptcore as pt
-from ptcore import nn, optim
+from ptcore import nn, optim, serialization
+from ptcore.serialization import CorruptFileError, _options
+from ptcore.serialization._constructors import pickle_is_allowed
 
 pytestmark = pytest.mark.core
 
@@ -350,3 +353,46 @@ def test_map_location(path):
     assert pt.load(path, map_location={"cpu": "meta"})["a"].is_meta
     with pytest.raises(TypeError, match="map_location must be"):
         pt.load(path, map_location=3)
+
+
+@pytest.mark.parametrize("size, files", [(8, 2), (8.0, 2), ("8", 2), (np.int64(8), 2), (100, 0), ("1.5KB", 0), *[
+    (bad, None) for bad in (True, 0, -1, 0.5, 1.5, math.nan, math.inf, "0", "-1", "1 XB", "", None, np.bool_(True))]])
+def test_bounds_of_files(tmp_path, size, files):
+    path = tmp_path / "x.safetensors"
+    if files is None and size is not None:
+        with pytest.raises(ValueError, match="max_shard_size must be a positive number of bytes"):
+            pt.save({"a": pt.ones(2), "b": pt.zeros(2)}, path, max_shard_size=size)
+        assert not list(tmp_path.iterdir())
+        return
+    pt.save({"a": pt.ones(2), "b": pt.zeros(2)}, path, max_shard_size=size)
+    assert len([p for p in tmp_path.iterdir() if "-of-" in p.name]) == (files or 0)
+
+
+def test_integers_that_collide_as_keys(tmp_path):
+    """A dictionary of n integers of one hash would take n * n comparisons."""
+    keys = [k * sys.hash_info.modulus + 1 for k in range(20_000)]
+    path = tmp_path / "x.npz"
+    pt.save(dict.fromkeys(keys[:3]), path)
+    assert pt.load(path) == dict.fromkeys(keys[:3])
+    pt.save(dict.fromkeys(keys), path)
+    with pytest.raises(CorruptFileError, match="made to collide"):
+        pt.load(path)
+
+
+@pytest.mark.parametrize("call", [serialization.set_crc32_options, serialization.allow_pickle])
+def test_settings_are_no_texts(call):
+    for bad in ("no", 2, None):
+        with pytest.raises((TypeError, ValueError)):
+            call(bad)
+    assert serialization.get_crc32_options() is True and not pickle_is_allowed()
+
+
+def test_a_tagger_must_give_a_text(tmp_path):
+    before = list(_options.packages)
+    serialization.register_package(5, lambda storage: 3, lambda storage, location: None)
+    try:
+        with pytest.raises(TypeError, match="tagger of register_package must return a str or None, got int"):
+            pt.save({"a": pt.ones(2)}, tmp_path / "x.pt")
+        assert not list(tmp_path.iterdir())
+    finally:
+        _options.packages[:] = before

@@ -105,8 +105,10 @@ cdef class Pair:
                 set_node(<Tensor>results[i], n, i)
         return 0
 
-    def run(self, list tensors, state=None):
-        """The program's results, with their history."""
+    def attempt(self, list tensors, state=None):
+        """The program's results, with their history; None if it cannot run on these tensors now."""
+        if not self.fits(tensors):
+            return None
         return self.called(PySequence_Fast_ITEMS(tensors), len(tensors), state, NULL)
 
     cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone):

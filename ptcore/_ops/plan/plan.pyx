@@ -373,7 +373,8 @@ cdef class Plan:
                 return False
             if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
                 return False
-        return self.share_alike(inputs) and not (self.writes_inputs and self.overlaps(inputs))
+        # Whether a view asks for gradients may run Python code, and meanwhile another thread may begin a run.
+        return self.share_alike(inputs) and not (self.writes_inputs and self.overlaps(inputs)) and not self.busy
 
     cdef bint share_alike(self, PyObject **inputs) noexcept:
         """Whether inputs share a storage exactly where they did in the recording."""
@@ -405,6 +406,12 @@ cdef class Plan:
 
         ``others`` is called at each pause.
         """
+        return list(self.results_of(PySequence_Fast_ITEMS(inputs), others))
+
+    def attempt(self, list inputs, object others=None):
+        """The results, or None if a run cannot take these inputs now. No other thread begins a run in between."""
+        if not self.may_take(PySequence_Fast_ITEMS(inputs), len(inputs), False):
+            return None
         return list(self.results_of(PySequence_Fast_ITEMS(inputs), others))
 
     cdef tuple results_of(self, PyObject **inputs, object others):

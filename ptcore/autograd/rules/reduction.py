@@ -99,7 +99,8 @@ def prod_dims(g, input, out, dim, keepdim):
     if some is False:
         g, out = restored(g, input.shape, dim, keepdim), restored(out, input.shape, dim, keepdim)
         return g * conj_of(out / input)
-    if some is not False and differentiated() and input.shape:
+    # Where another factor is infinite, out is NaN, but some of the products of the others are not.
+    if input.shape and some is not False and (differentiated() or (some and zeros_among(out != out))):
         return restored(g, input.shape, dim, keepdim) * conj_of(_products_of_others(input, dim))
     count = sum_of(zero, dim, True)
     others = prod_of(masked_fill(input, zero, 1), dim, True)

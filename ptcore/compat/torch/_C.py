@@ -59,7 +59,8 @@ def _get_privateuse1_backend_name():
 
 
 def _cuda_isCurrentStreamCapturing():
-    return False
+    from ptcore.cuda import is_current_stream_capturing
+    return is_current_stream_capturing()
 
 
 def _has_cuda():
@@ -67,8 +68,8 @@ def _has_cuda():
 
 
 def _is_torch_function_enabled():
-    """Whether calls look for ``__torch_function__``."""
-    return True
+    """Whether this thread's calls look for ``__torch_function__``."""
+    return not _state.torch_function_is_off()
 
 
 _nn = _functorch = sys.modules[__name__]

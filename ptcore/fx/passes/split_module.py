@@ -139,13 +139,17 @@ def split_module(m, root_m, split_callback, qualname_map=None, keep_original_ord
 def _module_of(m, part, keep_names, keep_inputs, tuple_return):
     """{name in the part: name in m} of the modules and attributes that the part uses, and the part as a module."""
     graph, values, targets, old = Graph(), {}, {}, {}
+    known = {}                          # name in m: name in the part
     for k, x in enumerate(part.inputs):
         values[x] = graph.placeholder(x.name if keep_inputs else f"arg_{k}", x.type)
         values[x].meta = dict(x.meta)
     for node in part.nodes:
         target = node.target
         if node.op == "call_module":
-            target = node.target.replace(".", "_")
+            target = known.get(node.target, node.target.replace(".", "_"))
+            while old.get(target, node.target) != node.target:      # as those of "a.b" and "a_b"
+                target += "_"
+            known[node.target] = target
             targets[target], old[target] = attribute_at(m, node.target), node.target
         made = graph.create_node(node.op, target, map_arg(node.args, lambda x: values[x]),
                                  dict(map_arg(node.kwargs, lambda x: values[x])),
