@@ -238,8 +238,8 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
 
     segments = integer("checkpoint_sequential", "segments", segments)
     if not 1 <= segments <= max(len(functions), 1):
-        raise ValueError(f"checkpoint_sequential: segments must be from 1 to the number of functions, {len(functions)}, "
-                         f"got {segments}")
+        raise ValueError("checkpoint_sequential: segments must be from 1 to the number of functions, "
+                         f"{len(functions)}, got {segments}")
     size = len(functions) // segments
     end = 0
     for start in range(0, size * (segments - 1), max(size, 1)):

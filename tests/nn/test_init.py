@@ -39,7 +39,7 @@ def test_trunc_normal():
     with pytest.warns(UserWarning, match="more than 2 std"):
         init.trunc_normal_(pt.empty(2), mean=10)
     for bounds in ({"a": "x"}, {"b": None}):
-        with pytest.raises(TypeError, match="trunc_normal_: [ab] must be"):
+        with pytest.raises(TypeError, match=r"trunc_normal_: [ab] must be"):
             init.trunc_normal_(pt.empty(2), **bounds)
 
 

@@ -158,8 +158,8 @@ def _list_of_lengths(op, lengths):
         if not bool((lengths == given).all()):
             raise ValueError(f"{op}: lengths must be whole numbers, got {given.tolist()}")
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.device.type != "cpu":
-        raise RuntimeError(f"{op}: lengths must be a vector of int64, or of other integers, on the CPU, got {lengths.dtype} of shape "
-                           f"{list(lengths.shape)} on {lengths.device}")
+        raise RuntimeError(f"{op}: lengths must be a vector of int64, or of other integers, on the CPU, got "
+                           f"{lengths.dtype} of shape {list(lengths.shape)} on {lengths.device}")
     return lengths.tolist()
 
 
