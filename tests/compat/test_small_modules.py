@@ -36,6 +36,35 @@ def test_futures():
         futures.wait_all([future, failing])
     with pytest.raises(AssertionError):
         futures.Future().set_exception("no")
+    with pytest.raises(TypeError, match="callable"):
+        future.then(3)
+    with pytest.raises(TypeError, match="list of Future"):
+        futures.collect_all([future, 3])
+
+
+def test_collected_futures_fail_with_the_first_error():
+    first, second = futures.Future(), futures.Future()
+    both = futures.collect_all([first, second])
+    second.set_exception(KeyError("second"))
+    assert not both.done()
+    first.set_exception(IndexError("first"))
+    with pytest.raises(IndexError):
+        both.wait()
+
+
+def test_an_interrupt_in_a_callback_leaves_no_future_open():
+    future, seen = futures.Future(), []
+
+    def interrupt(f):
+        raise KeyboardInterrupt
+
+    follower = future.then(interrupt)
+    future.add_done_callback(lambda f: seen.append(f.value()))
+    with pytest.raises(KeyboardInterrupt):
+        future.set_result(1)
+    assert seen == [1] and follower.done()
+    with pytest.raises(KeyboardInterrupt):
+        follower.wait()
 
 
 def test_hub(tmp_path):
