@@ -753,8 +753,7 @@ cdef object device_seen(Tensor t):
     cdef Payload payload = (<TensorExtras>t.extras).payload
     device = payload.device
     if device is None:
-        behind = payload.tensor
-        return device_of(t.storage.device, t.storage.device_index) if behind is None else behind.device
+        return device_of(t.storage.device, t.storage.device_index) if payload.tensor is None else payload.tensor.device
     return device
 
 

@@ -53,15 +53,19 @@ class Future:
 
     def then(self, callback):
         """A future of the result of ``callback(self)``, which is called when this future is done, or at once."""
+        _check_callback("then", callback)
         follower = Future(devices=self._devices)
 
         def call(future):
             try:
-                follower.set_result(callback(future))
+                result = callback(future)
             except BaseException as error:
-                follower._finish(None, error)       # whoever waits for the follower must not wait forever
+                # Who waits for the follower would wait for ever if an interrupt left it open.
+                follower._finish(None, error)
                 if not isinstance(error, Exception):
                     raise
+            else:
+                follower.set_result(result)
 
         self.add_done_callback(call)
         return follower
@@ -71,6 +75,7 @@ class Future:
 
         An error of the callback is logged, and reaches neither who sets the future nor other callbacks.
         """
+        _check_callback("add_done_callback", callback)
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
@@ -91,8 +96,14 @@ class Future:
             self._done, self._value, self._error = True, value, error
             callbacks, self._callbacks = self._callbacks, []
             self._condition.notify_all()
+        interrupt = None
         for callback in callbacks:
-            self._call(callback)
+            try:
+                self._call(callback)
+            except BaseException as raised:  # such as Ctrl-C: the other callbacks run nevertheless
+                interrupt = raised if interrupt is None else interrupt
+        if interrupt is not None:
+            raise interrupt
 
     def set_result(self, result):
         """Sets the value, and runs the callbacks."""
@@ -105,14 +116,22 @@ class Future:
         self._finish(None, result)
 
 
+def _check_callback(method, callback):
+    if not callable(callback):
+        raise TypeError(f"Future.{method}: callback must be callable, got {type(callback).__name__}")
+
+
 def collect_all(futures):
-    """A future of the list of futures, done when all of them are.
+    """A future of the list of futures, done when all of them are; it has the error of the first one that failed.
 
     Parameters
     ----------
     futures : list of Future
     """
     futures = list(futures)
+    for future in futures:
+        if not isinstance(future, Future):
+            raise TypeError(f"collect_all: futures must be a list of Future, found {type(future).__name__}")
     whole, left, lock = Future(), [len(futures)], threading.Lock()
 
     def count(_):
@@ -120,7 +139,8 @@ def collect_all(futures):
             left[0] -= 1
             last = not left[0]
         if last:
-            whole.set_result(futures)
+            error = next((future._error for future in futures if future._error is not None), None)
+            whole._finish(None if error is not None else futures, error)
 
     if not futures:
         whole.set_result(futures)

@@ -3,6 +3,7 @@
 ``list``, ``help`` and ``load`` read local folders (``source="local"``). ``load_state_dict_from_url`` loads files that
 are already in the folder of checkpoints.
 """
+import contextlib
 import importlib.util
 import os
 import re
@@ -43,7 +44,10 @@ def _refuse(name, what):
     return NotImplementedError(f"hub.{name}: ptcore downloads nothing; {what}")
 
 
+@contextlib.contextmanager
 def _config(name, repo_or_dir, source):
+    """The module ``hubconf``. Its folder is searched for modules until the block ends, since functions import as well.
+    """
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
@@ -54,12 +58,13 @@ def _config(name, repo_or_dir, source):
         spec = importlib.util.spec_from_file_location(_CONFIG, os.path.join(folder, _CONFIG))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        for package in getattr(module, "dependencies", ()):
+            if importlib.util.find_spec(package) is None:
+                raise RuntimeError(f"Missing dependencies: {package}")
+        yield module
     finally:
-        sys.path.remove(folder)
-    for package in getattr(module, "dependencies", ()):
-        if importlib.util.find_spec(package) is None:
-            raise RuntimeError(f"Missing dependencies: {package}")
-    return module
+        if folder in sys.path:          # what it imports may have removed it
+            sys.path.remove(folder)
 
 
 def _entry(module, name):
@@ -82,8 +87,8 @@ def list(github, force_reload=False, skip_validation=False, trust_repo="check", 
         For downloads; not used.
     source : {"local"}
     """
-    module = _config("list", github, source if os.path.isdir(os.path.expanduser(github)) else "github")
-    return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+    with _config("list", github, source if os.path.isdir(os.path.expanduser(github)) else "github") as module:
+        return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
 
 
 def help(github, model, force_reload=False, skip_validation=False, trust_repo="check", *, source="local"):
@@ -98,8 +103,8 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo="c
         For downloads; not used.
     source : {"local"}
     """
-    module = _config("help", github, source if os.path.isdir(os.path.expanduser(github)) else "github")
-    return _entry(module, model).__doc__
+    with _config("help", github, source if os.path.isdir(os.path.expanduser(github)) else "github") as module:
+        return _entry(module, model).__doc__
 
 
 def load(repo_or_dir, model, *args, source="github", trust_repo="check", force_reload=False, verbose=True,
@@ -119,8 +124,8 @@ def load(repo_or_dir, model, *args, source="github", trust_repo="check", force_r
     trust_repo, force_reload, verbose, skip_validation
         For downloads; not used.
     """
-    module = _config("load", repo_or_dir, source.lower())
-    return _entry(module, model)(*args, **kwargs)
+    with _config("load", repo_or_dir, source.lower()) as module:
+        return _entry(module, model)(*args, **kwargs)
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):

@@ -1,5 +1,15 @@
 """Low-discrepancy points in a cube: ``SobolEngine``, with SciPy's direction numbers."""
+from ptcore._ops.checked import integer
+
 __all__ = ["SobolEngine"]
+
+
+def _count(method, n):
+    """A number of points."""
+    n = integer(f"SobolEngine.{method}", "n", n)
+    if n < 0:
+        raise ValueError(f"SobolEngine.{method}: n must not be negative, got {n}")
+    return n
 
 
 class SobolEngine:
@@ -39,7 +49,7 @@ class SobolEngine:
         seed = self.seed
         if self.scramble and seed is None:
             from ptcore import randint
-            seed = self.seed = int(randint(2**31 - 1, ()))
+            seed = self.seed = int(randint(2**31 - 1, (), device="cpu"))
         return qmc.Sobol(self.dimension, scramble=self.scramble, bits=self.MAXBIT, seed=seed)
 
     def draw(self, n=1, out=None, dtype=None):
@@ -55,14 +65,16 @@ class SobolEngine:
         """
         from numpy import concatenate
 
-        from ptcore import from_numpy, get_default_dtype
-        if n < 0:
-            raise ValueError(f"SobolEngine.draw: n must not be negative, got {n}")
+        from ptcore import finfo, from_numpy, get_default_dtype
+        n = _count("draw", n)
         # SciPy warns if the first points are no power of 2, PyTorch does not: the first point is asked for alone.
         count = min(n, 1) if self._engine.num_generated == 0 else 0
         points = concatenate([self._engine.random(count), self._engine.random(n - count)])
         self.num_generated += n
-        found = from_numpy(points).to(get_default_dtype() if dtype is None else dtype)
+        dtype = get_default_dtype() if dtype is None else dtype
+        found = from_numpy(points).to(dtype)
+        if dtype.is_floating_point:
+            found.clamp_(max=1 - finfo(dtype).eps / 2)          # a point near 1 is not rounded to it
         if out is None:
             return found
         return out.resize_(found.shape).copy_(found)
@@ -92,6 +104,7 @@ class SobolEngine:
 
     def fast_forward(self, n):
         """Skips the next ``n`` points."""
+        n = _count("fast_forward", n)
         if n:
             self._engine.fast_forward(n)
             self.num_generated += n

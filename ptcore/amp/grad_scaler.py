@@ -3,6 +3,7 @@
 import enum
 import warnings
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from ptcore._device import device as _device
@@ -97,7 +98,7 @@ class GradScaler:
             if self._scale is None:
                 self._lazy_init_scale_growth_tracker(outputs.device)
             return outputs * self._scale.to(outputs.device)
-        if isinstance(outputs, (list, tuple)) or hasattr(outputs, "__iter__"):
+        if hasattr(outputs, "__iter__") and not isinstance(outputs, (str, bytes, Mapping)):
             made = [self.scale(x) for x in outputs]
             return type(outputs)(made) if isinstance(outputs, (list, tuple)) else iter(made)
         raise ValueError("GradScaler.scale: outputs must be a Tensor or an iterable of Tensors, got "
@@ -301,8 +302,7 @@ class GradScaler:
         if self._enabled:
             if len(self._per_optimizer_states):
                 raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or "
-                                     "at "
-                                     "the end after scaler.update().")
+                                     "at the end after scaler.update().")
             state["_init_scale"], state["_init_growth_tracker"] = self.get_scale(), self._get_growth_tracker()
             state["_scale"] = state["_growth_tracker"] = None
         return state

@@ -93,7 +93,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     spacing = list(varargs) if len(varargs) > 1 else list(varargs or (1,)) * len(axes)
     # A coordinate array has a value for each position; a number or 0-d array is the distance.
     spacing = [s.item() if getattr(s, "ndim", None) == 0 else s for s in spacing]
-    spacing = [ptcore.as_tensor(s) if hasattr(s, "ndim") else s for s in spacing]
+    spacing = [ptcore.as_tensor(s, device=f.device) if hasattr(s, "ndim") else s for s in spacing]
     if len({isinstance(s, ptcore.Tensor) for s in spacing}) > 1:
         raise TypeError("gradient: distances must be all numbers or all arrays of coordinates")
     out = ptcore.gradient(f, spacing=spacing, dim=axes, edge_order=edge_order)

@@ -95,7 +95,9 @@ def isin(x1, x2, /, *, invert=False):
     >>> xp.isin(xp.asarray([1, 2, 3]), xp.asarray([3, 1]))
     tensor([ True, False,  True])
     """
-    x1, x2 = [ptcore.as_tensor(x) if isinstance(x, (list, tuple)) else x for x in (x1, x2)]
+    like = next((x for x in (x1, x2) if isinstance(x, ptcore.Tensor)), None)
+    device = None if like is None else like.device
+    x1, x2 = [ptcore.as_tensor(x, device=device) if isinstance(x, (list, tuple)) else x for x in (x1, x2)]
     x1, x2 = promoted(x1, x2)
     if x1.dtype.kind in "bc":           # PyTorch's function does not support these dtypes
         found = ptcore.any(x1[..., None] == ptcore.reshape(x2, (-1,)), -1)

@@ -58,9 +58,9 @@ def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _determinis
     """Sets those that are not None; returns all as they were."""
     given = (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32, _fp32_precision)
     before = tuple(_values.values())
-    for name, value in zip(_values, given):
-        if value is not None:
-            setattr(sys.modules[__name__], name, value)
+    chosen = {name: _checked(name, value) for name, value in zip(_values, given) if value is not None}
+    for name, value in chosen.items():
+        setattr(sys.modules[__name__], name, value)
     return before
 
 

@@ -148,16 +148,22 @@ def _normal_laplace(p, q):
     return -p.entropy() + (2 * q.scale).log() + distance / q.scale
 
 
+def _pareto_mean(p):
+    """The mean where it is finite, and a number with a gradient elsewhere."""
+    alpha = pt.where(p.alpha > 1, p.alpha, 2)
+    return alpha * p.scale / (alpha - 1)
+
+
 @register_kl(Pareto, Exponential)
 def _pareto_exponential(p, q):
-    kl = -p.entropy() + _from_exponential(q, p.alpha * p.scale / (p.alpha - 1))
+    kl = -p.entropy() + _from_exponential(q, _pareto_mean(p))
     return pt.where(p.alpha <= 1, INF, kl)
 
 
 @register_kl(Pareto, Gamma)
 def _pareto_gamma(p, q):
     mean_log = p.scale.log() + p.alpha.reciprocal()
-    kl = -p.entropy() + _from_gamma(q, p.alpha * p.scale / (p.alpha - 1), mean_log)
+    kl = -p.entropy() + _from_gamma(q, _pareto_mean(p), mean_log)
     return pt.where(p.alpha <= 1, INF, kl)
 
 
@@ -166,12 +172,19 @@ def _mean_log(low, high):
     return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 
+def _within(p, outside):
+    """The ends of a uniform, and positive numbers where they do not count, so that logarithms have a gradient."""
+    return pt.where(outside, 1, p.low), pt.where(outside, 2, p.high)
+
+
 @register_kl(Uniform, Beta)
 def _uniform_beta(p, q):
     a, b = q.concentration1, q.concentration0
-    kl = (a.lgamma() + b.lgamma() - (a + b).lgamma() - (a - 1) * _mean_log(p.low, p.high)
-          - (b - 1) * _mean_log(1 - p.high, 1 - p.low) - p.entropy())
-    return pt.where((p.high > 1) | (p.low < 0), INF, kl)
+    outside = (p.high > 1) | (p.low < 0)
+    low, high = pt.where(outside, 0.25, p.low), pt.where(outside, 0.75, p.high)     # logarithms with a gradient
+    kl = (a.lgamma() + b.lgamma() - (a + b).lgamma() - (a - 1) * _mean_log(low, high)
+          - (b - 1) * _mean_log(1 - high, 1 - low) - p.entropy())
+    return pt.where(outside, INF, kl)
 
 
 @register_kl(Uniform, Exponential)
@@ -181,10 +194,11 @@ def _uniform_exponential(p, q):
 
 @register_kl(Uniform, Gamma)
 def _uniform_gamma(p, q):
-    return pt.where(p.low < 0, INF, -p.entropy() + _from_gamma(q, p.mean, _mean_log(p.low, p.high)))
+    return pt.where(p.low < 0, INF, -p.entropy() + _from_gamma(q, p.mean, _mean_log(*_within(p, p.low < 0))))
 
 
 @register_kl(Uniform, Pareto)
 def _uniform_pareto(p, q):
-    kl = (q.alpha + 1) * _mean_log(p.low, p.high) - q.alpha.log() - q.alpha * q.scale.log() - p.entropy()
-    return pt.where(p.low < q.scale, INF, kl)
+    outside = p.low < q.scale
+    kl = (q.alpha + 1) * _mean_log(*_within(p, outside)) - q.alpha.log() - q.alpha * q.scale.log() - p.entropy()
+    return pt.where(outside, INF, kl)

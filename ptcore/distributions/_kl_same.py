@@ -1,6 +1,5 @@
 """Divergences within one family, of transformed distributions and of independent ones."""
 import ptcore as pt
-from ptcore.autograd import grad
 from ptcore.distributions.bernoulli import Bernoulli
 from ptcore.distributions.beta import Beta
 from ptcore.distributions.binomial import Binomial
@@ -54,8 +53,7 @@ def _beta(p, q):
 def _binomial(p, q):
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
-    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return pt.where(p.total_count > q.total_count, INF, kl)
+    return pt.where(p.total_count > q.total_count, INF, p.total_count * _bernoulli(p, q))
 
 
 @register_kl(Categorical, Categorical)
@@ -95,12 +93,11 @@ def _exponential_family(p, q):
     if type(p) is not type(q):
         raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed "
                                   "using Bregman divergences")
-    ours = [n.detach().requires_grad_() for n in p._natural_params]
-    normalizer = p._log_normalizer(*ours)
-    slopes = grad(normalizer.sum(), ours, create_graph=True)
+    ours, normalizer, slopes = p._slopes()
     result = q._log_normalizer(*q._natural_params) - normalizer
     for mine, other, slope in zip(ours, q._natural_params, slopes):
-        result = result - _sum_rightmost((other - mine) * slope, len(q.event_shape))
+        # A parameter need not have the dims of the event, such as the degrees of freedom of matrices.
+        result = result - _sum_rightmost((other - mine) * slope, mine.ndim - len(p.batch_shape))
     return result
 
 

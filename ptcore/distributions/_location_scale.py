@@ -60,13 +60,5 @@ class Half(TransformedDistribution):
             self._validate_sample(value)
         return pt.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -float("inf"))
 
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
-
     def entropy(self):
         return self.base_dist.entropy() - math.log(2)

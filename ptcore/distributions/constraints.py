@@ -131,7 +131,7 @@ class _DependentProperty(property, _Dependent):
 
 def _all_rightmost(result, dims):
     """Whether all elements over the last ``dims`` dims are True."""
-    return result.reshape(*result.shape[:result.ndim - dims], -1).all(-1) if dims else result
+    return result.flatten(-dims).all(-1) if dims else result
 
 
 def _base(constraint):

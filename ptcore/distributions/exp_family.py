@@ -1,6 +1,8 @@
 """Exponential families: entropy and divergences from the log normaliser alone."""
+from ptcore._state import enable_grad
 from ptcore.autograd import grad
 from ptcore.distributions.distribution import Distribution
+from ptcore.distributions.utils import _sum_rightmost
 
 __all__ = ["ExponentialFamily"]
 
@@ -31,12 +33,17 @@ class ExponentialFamily(Distribution):
     def _mean_carrier_measure(self):
         raise NotImplementedError(f"{type(self).__name__}: _mean_carrier_measure is not defined")
 
+    def _slopes(self):
+        """The natural parameters with history, the log normaliser, and its slopes by each of them."""
+        with enable_grad():
+            natural = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
+            normalizer = self._log_normalizer(*natural)
+            return natural, normalizer, grad(normalizer.sum(), natural, create_graph=True)
+
     def entropy(self):
         """``F - <theta, F'>`` less the mean of the carrier measure."""
-        natural = [p.detach().requires_grad_() for p in self._natural_params]
-        normalizer = self._log_normalizer(*natural)
-        slopes = grad(normalizer.sum(), natural, create_graph=True)
+        natural, normalizer, slopes = self._slopes()
         result = normalizer - self._mean_carrier_measure
         for p, slope in zip(natural, slopes):
-            result = result - (p * slope).reshape(*self._batch_shape, -1).sum(-1)
+            result = result - _sum_rightmost(p * slope, max(p.ndim - len(self._batch_shape), 0))
         return result

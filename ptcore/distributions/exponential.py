@@ -65,7 +65,7 @@ class Exponential(ExponentialFamily):
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return 1 - (-self.rate * value).exp()
+        return -(-self.rate * value).expm1()
 
     def icdf(self, value):
         return -(-value).log1p() / self.rate

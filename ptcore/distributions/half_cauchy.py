@@ -1,4 +1,6 @@
 """The half-Cauchy distribution."""
+import math
+
 import ptcore as pt
 from ptcore.distributions._location_scale import Half
 from ptcore.distributions.cauchy import Cauchy
@@ -33,3 +35,11 @@ class HalfCauchy(Half):
     @property
     def variance(self):
         return self.base_dist.variance
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value / self.scale).atan() * (2 / math.pi)
+
+    def icdf(self, prob):
+        return self.scale * (math.pi / 2 * prob).tan()

@@ -33,3 +33,11 @@ class HalfNormal(Half):
     @property
     def variance(self):
         return self.scale.pow(2) * (1 - 2 / math.pi)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value / self.scale * math.sqrt(0.5)).erf()
+
+    def icdf(self, prob):
+        return self.scale * math.sqrt(2) * prob.erfinv()

@@ -49,8 +49,10 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def mean(self):
-        a = self.concentration
-        return pt.where(a > 1, self.rate / (a - 1), float("inf"))
+        # Where a moment is infinite it has no gradient; a quotient there would give NaN.
+        is_finite = self.concentration > 1
+        a = self.concentration.masked_fill(~is_finite, 2.0)
+        return pt.where(is_finite, self.rate / (a - 1), float("inf"))
 
     @property
     def mode(self):
@@ -58,8 +60,9 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def variance(self):
-        a = self.concentration
-        return pt.where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), float("inf"))
+        is_finite = self.concentration > 2
+        a = self.concentration.masked_fill(~is_finite, 3.0)
+        return pt.where(is_finite, self.rate.square() / ((a - 1).square() * (a - 2)), float("inf"))
 
     def entropy(self):
         a = self.concentration

@@ -46,11 +46,13 @@ class Laplace(LocationScale):
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * (-away.abs() / self.scale).expm1()
+        tail = 0.5 * (-away.abs() / self.scale).exp()
+        return pt.where(away < 0, tail, 1 - tail)               # not 1/2 minus nearly 1/2, which is 0 far out
 
     def icdf(self, value):
-        middle = value - 0.5
-        return self.loc - self.scale * middle.sign() * (-2 * middle.abs()).log1p()
+        below = value < 0.5
+        tail = pt.where(below, value, 1 - value)
+        return self.loc + self.scale * pt.where(below, 1, -1) * (2 * tail).log()
 
     def entropy(self):
         return 1 + (2 * self.scale).log()

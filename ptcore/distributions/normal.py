@@ -60,7 +60,7 @@ class Normal(LocationScale, ExponentialFamily):
         return pt.special.ndtr((value - self.loc) / self.scale)         # not 1 + erf, which is 0 far out
 
     def icdf(self, value):
-        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+        return self.loc + self.scale * pt.special.ndtri(value)          # not erfinv(2 p - 1), which is infinite far out
 
     def entropy(self):
         return 0.5 + _HALF_LOG_2PI + self.scale.log()

@@ -1,4 +1,5 @@
 """The Pareto distribution."""
+import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.exponential import Exponential
 from ptcore.distributions.transformed_distribution import TransformedDistribution
@@ -44,8 +45,10 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self):
-        alpha = self.alpha.clamp(min=1)         # infinite below 1
-        return alpha * self.scale / (alpha - 1)
+        # Where a moment is infinite it has no gradient; a quotient there would give NaN.
+        is_finite = self.alpha > 1
+        alpha = self.alpha.masked_fill(~is_finite, 2.0)
+        return pt.where(is_finite, alpha * self.scale / (alpha - 1), float("inf"))
 
     @property
     def mode(self):
@@ -53,8 +56,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self):
-        alpha = self.alpha.clamp(min=2)
-        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
+        is_finite = self.alpha > 2
+        alpha = self.alpha.masked_fill(~is_finite, 3.0)
+        return pt.where(is_finite, self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2)), float("inf"))
 
     def entropy(self):
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -24,7 +24,7 @@ from ptcore.distributions._transforms_of_parts import (
     StackTransform,
     identity_transform,
 )
-from ptcore.distributions.utils import broadcast_all, lazy_property
+from ptcore.distributions.utils import _sum_rightmost, broadcast_all, lazy_property
 from ptcore.nn.functional import softplus
 
 __all__ = [
@@ -280,14 +280,11 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         if isinstance(self.scale, numbers.Real):
-            result = pt.full_like(x, math.log(abs(self.scale)))
+            result = pt.full_like(x, math.log(abs(self.scale)) if self.scale else -math.inf)
         else:
             result = self.scale.abs().log()
-        shape = x.shape
-        if self.event_dim:
-            result = result.reshape(*result.shape[:-self.event_dim], -1).sum(-1)
-            shape = shape[:-self.event_dim]
-        return result.expand(shape)
+        # A scale that several elements share counts for each of them, unlike in PyTorch.
+        return _sum_rightmost(result.expand(x.shape), self.event_dim)
 
     def forward_shape(self, shape):
         return pt.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))

@@ -31,7 +31,8 @@ def broadcast_all(*values):
     Parameters
     ----------
     *values : Tensor or number
-        Numbers take dtype and device of the first tensor; if there is none, the default dtype.
+        Numbers take dtype and device of the first tensor; if there is none, or its integers cannot hold the number,
+        the default dtype.
 
     Returns
     -------
@@ -58,11 +59,19 @@ def broadcast_all(*values):
                              "__torch_function__.")
         like = next((v for v in values if isinstance(v, pt.Tensor)), None)
         options = {"dtype": pt.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
-        values = [v if a else pt.tensor(v, **options) for a, v in zip(alike, values)]
+        cut = {**options, "dtype": pt.get_default_dtype()}
+        values = [v if a else pt.tensor(v, **(options if _is_held(v, options["dtype"]) else cut))
+                  for a, v in zip(alike, values)]
     shape = values[0].shape
     if all(v.shape == shape for v in values):
         return tuple(v.expand(shape) for v in values)
     return tuple(pt.broadcast_tensors(*values))
+
+
+def _is_held(number, dtype):
+    """Whether a dtype holds a number, which integers and bools do not cut."""
+    return dtype.kind in "fc" or not isinstance(number, numbers.Real) or (
+        number in (0, 1) if dtype.kind == "b" else number % 1 == 0)
 
 
 def _standard_normal(shape, dtype, device):
@@ -72,7 +81,7 @@ def _standard_normal(shape, dtype, device):
 
 def _sum_rightmost(value, dim):
     """The sum over the last ``dim`` dims."""
-    return value.reshape(*value.shape[:-dim], -1).sum(-1) if dim else value
+    return value.flatten(-dim).sum(-1) if dim else value
 
 
 def logits_to_probs(logits, is_binary=False):

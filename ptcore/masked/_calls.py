@@ -123,7 +123,8 @@ def _where(func, args, kwargs):
     if is_masked_tensor(condition):
         raise TypeError("where: condition must be a plain Tensor, got MaskedTensor")
     data = ptcore.where(condition, _data(x), _data(y))
-    masks = [v.get_mask() if is_masked_tensor(v) else ptcore.ones((), dtype=ptcore.bool) for v in (x, y)]
+    every = ptcore.ones((), dtype=ptcore.bool, device=condition.device)
+    masks = [v.get_mask() if is_masked_tensor(v) else every for v in (x, y)]
     return wrapped(data, ptcore.where(condition, *masks))
 
 

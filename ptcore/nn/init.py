@@ -207,7 +207,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     -----
     PyTorch's random numbers (:func:`ptcore.random.use`) are drawn by its rejection method. Otherwise by inversion:
     ``x = mean + std * Phi^-1(u)`` with `u` uniform in
-    ``[Phi((a - mean) / std), Phi((b - mean) / std)]``.
+    ``[Phi((a - mean) / std), Phi((b - mean) / std)]``, far from the mean by the logarithm of `Phi`.
 
     Examples
     --------
@@ -218,6 +218,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """
     need_tensors("trunc_normal_", tensor=tensor)
     mean, std = real("trunc_normal_", "mean", mean), real("trunc_normal_", "std", std)
+    a, b = real("trunc_normal_", "a", a), real("trunc_normal_", "b", b)
     if not std > 0 or mean != mean:
         raise ValueError(f"trunc_normal_: mean must be a number and std must be positive, got {mean} and {std}")
     if not a <= b:
@@ -235,12 +236,25 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return _trunc_normal_as_pytorch(tensor, mean, std, a, b, generator)
     ndtr, ndtri = library("scipy.special").ndtr, library("scipy.special").ndtri
 
-    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    low, high = (a - mean) / std, (b - mean) / std
+    is_far = max(low, -high) > 4
     with ptcore.no_grad():
         share = ptcore.empty(tensor.shape, dtype=ptcore.float64, device="cpu")
-        share.uniform_(low, high, generator=generator)
-        values = ptcore.from_numpy(mean + std * ndtri(share.numpy()))
-        return tensor.copy_(values.clamp(min=a, max=b))
+        if is_far:
+            values = _in_tail(share.uniform_(generator=generator).numpy(), low, high)
+        else:
+            values = ndtri(share.uniform_(ndtr(low), ndtr(high), generator=generator).numpy())
+        return tensor.copy_(ptcore.from_numpy(mean + std * values).clamp(min=a, max=b))
+
+
+def _in_tail(share, low, high):
+    """Standard normals between bounds far from 0, whose probabilities are near 0 or 1: by their logarithms."""
+    np, special = library("numpy"), library("scipy.special")
+    if low > 0:                         # probabilities near 0 are the more exact ones
+        return -_in_tail(share, -high, -low)
+    below, above = special.log_ndtr(low), special.log_ndtr(high)
+    with np.errstate(divide="ignore"):
+        return special.ndtri_exp(above + np.log(share + (1 - share) * np.exp(below - above)))
 
 
 def _calculate_fan_in_and_fan_out(tensor):
@@ -408,6 +422,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     _check_2d("sparse_", tensor)
     std = real("sparse_", "std", std)
     rows, cols = tensor.shape
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"sparse_: sparsity must be in [0, 1], got {sparsity}")
     zeros = math.ceil(sparsity * rows)
     with ptcore.no_grad():
         tensor.normal_(0, std, generator=generator)

@@ -7,7 +7,7 @@ hold all parameters flattened, one after another, with complex numbers as pairs.
 """
 
 from collections import namedtuple
-from math import sqrt
+from math import copysign, inf, nan, sqrt
 
 import ptcore
 from ptcore.optim.optimizer import Optimizer, check_nonnegative
@@ -163,7 +163,7 @@ class LBFGS(Optimizer):
             if state["n_iter"] == 1 or "d" not in state:        # not there if the first step was interrupted
                 direction = -grad
                 state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
-                length = min(1.0, 1.0 / grad.abs().sum().item()) * group["lr"]
+                length = min(1.0, ratio(1.0, grad.abs().sum().item())) * group["lr"]
             else:
                 self._remember(state, grad, group["history_size"])
                 direction = two_loops(state, grad)
@@ -289,14 +289,24 @@ def two_loops(state, grad):
     return q
 
 
+def ratio(a, b):
+    """A quotient of floats as tensors have it: one by zero is infinite or NaN."""
+    if b:
+        return a / b
+    return copysign(inf, a) * copysign(1.0, b) if a else nan
+
+
 def interpolate(a, b, lowest, highest):
-    """The minimum, inside bounds, of the cubic through two points with their slopes."""
+    """The minimum, inside bounds, of the cubic through two points with their slopes.
+
+    A straight line has none: then the bound that it falls towards.
+    """
     if a.t > b.t:
         a, b = b, a
-    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    d1 = a.slope + b.slope - ratio(3 * (a.loss - b.loss), a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
-    if square < 0:
+    if not square >= 0:                 # no minimum, or NaN
         return (lowest + highest) / 2
     d2 = sqrt(square)
-    t = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
-    return min(max(t, lowest), highest)
+    t = b.t - (b.t - a.t) * ratio(b.slope + d2 - d1, b.slope - a.slope + 2 * d2)
+    return (lowest + highest) / 2 if t != t else min(max(t, lowest), highest)

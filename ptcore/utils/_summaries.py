@@ -133,16 +133,19 @@ _DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8
 _STRING = 7
 
 
-def array_of(value):
-    """NumPy array of a tensor, an array, a sequence or a number; bfloat16 as float32."""
+def array_of(value, complex_too=False):
+    """NumPy array of a tensor, an array or a number; bfloat16 as float32."""
     if isinstance(value, ptcore.Tensor):
         value = value.detach().cpu()
-        return (value.float() if value.dtype == ptcore.bfloat16 else value).numpy()
-    if isinstance(value, np.ndarray):
-        return value
-    if np.isscalar(value) and not isinstance(value, str):
-        return np.array([value])
-    raise NotImplementedError(f"SummaryWriter: expected a tensor, an array or a number, got {type(value).__name__}")
+        value = (value.float() if value.dtype == ptcore.bfloat16 else value).numpy()
+    elif np.isscalar(value) and not isinstance(value, str):
+        value = np.array([value])
+    elif not isinstance(value, np.ndarray):
+        raise NotImplementedError("SummaryWriter: expected a tensor, an array or a number, got "
+                                  f"{type(value).__name__}")
+    if value.dtype.kind == "c" and not complex_too:
+        raise TypeError(f"SummaryWriter: expected real numbers, got {value.dtype}; only add_tensor takes complex ones")
+    return value
 
 
 def _summary(tag, value, plugin=None, content=b""):
@@ -184,7 +187,7 @@ def scalar(tag, value, new_style=False, double_precision=False):
 
 def tensor(tag, value):
     """A tensor as it is."""
-    return _summary(tag, _tensor(array_of(value)), "tensor")
+    return _summary(tag, _tensor(array_of(value, complex_too=True)), "tensor")
 
 
 @functools.cache
@@ -473,8 +476,10 @@ def _value(v):
     if isinstance(v, (bool, np.bool_)):
         return integer(4, v), 2
     if isinstance(v, ptcore.Tensor):
-        v = array_of(v).reshape(-1)[0]
-    if isinstance(v, (int, float, np.number)):
+        if v.numel() != 1:
+            raise ValueError(f"add_hparams: a Tensor must hold one element, got shape {tuple(v.shape)}")
+        v = float(array_of(v).item())
+    if isinstance(v, (int, float, np.integer, np.floating)):
         return double(2, v), 3
     raise ValueError(f"add_hparams: a value must be an int, float, str, bool or Tensor, got {type(v).__name__}")
 

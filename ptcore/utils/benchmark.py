@@ -316,7 +316,7 @@ class Timer:
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block(block_time)
             times, total = [], 0.0
-            while total < min_run_time or not enough(number, times):
+            while not times or total < min_run_time or not enough(number, times):
                 times.append(self._time(number))
                 total += times[-1]
                 if callback:

@@ -6,6 +6,7 @@ backward reaches the part, it is run again with the random numbers of the first 
 import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
+from ptcore._ops.checked import integer
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.engine import asks_for_inputs
 from ptcore.autograd.function import Function, once_differentiable
@@ -235,9 +236,13 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
             return x
         return run
 
+    segments = integer("checkpoint_sequential", "segments", segments)
+    if not 1 <= segments <= max(len(functions), 1):
+        raise ValueError("checkpoint_sequential: segments must be from 1 to the number of functions, "
+                         f"{len(functions)}, got {segments}")
     size = len(functions) // segments
     end = 0
-    for start in range(0, size * (segments - 1), size):
+    for start in range(0, size * (segments - 1), max(size, 1)):
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(end, len(functions))(input)

@@ -114,8 +114,9 @@ def test_several_optimizers_and_outputs():
     scaler.update()
     assert scaler.get_scale() == 2.0 and pt.equal(b.weight, kept)
     np.testing.assert_array_equal(a.weight.grad.numpy(), np.ones((2, 2)))
-    with pytest.raises(ValueError, match="must be a Tensor or an iterable"):
-        scaler.scale(3)
+    for wrong in (3, "loss", {"a": a(x).sum()}, ["loss"]):
+        with pytest.raises(ValueError, match="must be a Tensor or an iterable"):
+            scaler.scale(wrong)
 
 
 def test_order_of_calls():

@@ -40,6 +40,13 @@ def data_of(dtype, seed=0):
     return a.astype(dtype)
 
 
+def test_no_default_device_in_helper_arrays():
+    x = xp.asarray([1.0, 4.0, 9.0])
+    with pt.device("meta"):
+        assert xp.isin(x, [4, 1]).tolist() == [True, True, False]
+        assert xp.gradient(x, np.array([0.0, 1.0, 2.0])).tolist() == [3, 4, 5]
+
+
 def check(got, want, tolerance=0.0):
     """The same dtype, shape and values; signs of zeros count."""
     if isinstance(want, (tuple, list)):

@@ -1,6 +1,7 @@
 """futures, hub, monitor, quasirandom and nn.parallel."""
 import datetime
 import hashlib
+import sys
 import threading
 
 import numpy as np
@@ -35,6 +36,35 @@ def test_futures():
         futures.wait_all([future, failing])
     with pytest.raises(AssertionError):
         futures.Future().set_exception("no")
+    with pytest.raises(TypeError, match="callable"):
+        future.then(3)
+    with pytest.raises(TypeError, match="list of Future"):
+        futures.collect_all([future, 3])
+
+
+def test_collected_futures_fail_with_the_first_error():
+    first, second = futures.Future(), futures.Future()
+    both = futures.collect_all([first, second])
+    second.set_exception(KeyError("second"))
+    assert not both.done()
+    first.set_exception(IndexError("first"))
+    with pytest.raises(IndexError):
+        both.wait()
+
+
+def test_an_interrupt_in_a_callback_leaves_no_future_open():
+    future, seen = futures.Future(), []
+
+    def interrupt(f):
+        raise KeyboardInterrupt
+
+    follower = future.then(interrupt)
+    future.add_done_callback(lambda f: seen.append(f.value()))
+    with pytest.raises(KeyboardInterrupt):
+        future.set_result(1)
+    assert seen == [1] and follower.done()
+    with pytest.raises(KeyboardInterrupt):
+        follower.wait()
 
     def interrupted(future):
         raise KeyboardInterrupt
@@ -53,8 +83,13 @@ def test_hub(tmp_path):
     folder = str(tmp_path)
     assert hub.list(folder) == ["small"] and hub.help(folder, "small") == "a model"
     assert hub.load(folder, "small", source="local", n=3) == 30
+    (tmp_path / "later.py").write_text("K = 5\n")
+    (tmp_path / "hubconf.py").write_text("def late():\n    import later\n    return later.K\n")
+    path = list(sys.path)
+    assert hub.load(folder, "late", source="local") == 5 and sys.path == path
     with pytest.raises(RuntimeError, match="Cannot find callable"):
         hub.load(folder, "large", source="local")
+    assert sys.path == path
     with pytest.raises(ValueError, match="Unknown source"):
         hub.load(folder, "small", source="x")
     for call in (lambda: hub.load("a/b", "c"), lambda: hub.list("a/b"),
@@ -106,9 +141,33 @@ def test_sobol():
         engine.draw_base2(3)
     scrambled = [pt.quasirandom.SobolEngine(2, scramble=True, seed=s).draw(4).tolist() for s in (1, 1, 2)]
     assert scrambled[0] == scrambled[1] != scrambled[2]
+    with pt.device("meta"):
+        assert pt.quasirandom.SobolEngine(2, scramble=True).draw(4).device.type == "cpu"
+    for method in (engine.draw, engine.fast_forward):
+        with pytest.raises(ValueError, match="n must not be negative, got -1"):
+            method(-1)
+        with pytest.raises(TypeError, match="n must be"):
+            method(1.5)
     for dimension in (0, 21202):
         with pytest.raises(ValueError, match="dimensionality"):
             pt.quasirandom.SobolEngine(dimension)
+
+
+@pytest.mark.parametrize("dtype", [pt.float16, pt.bfloat16, pt.float32, pt.float64])
+def test_sobol_points_are_below_1(dtype, monkeypatch):
+    engine = pt.quasirandom.SobolEngine(1)
+    monkeypatch.setattr(engine._engine, "random", lambda n: np.full((n, 1), 1 - 2.0**-30))
+    points = engine.draw(3, dtype=dtype)
+    assert points.dtype == dtype and bool((points < 1).all()) and bool((points > 0.99).all())
+
+
+def test_parallel_apply():
+    nets, x = [nn.Linear(2, 3), nn.Linear(2, 1)], pt.randn(4, 2)
+    found = nn.parallel.parallel_apply(nets, [x, (x,)])
+    assert pt.equal(found[0], nets[0](x)) and pt.equal(found[1], nets[1](x))
+    for inputs, others in (([x], {}), ([x, x, x], {}), ([x, x], {"kwargs_tup": [{}]}), ([x, x], {"devices": [0]})):
+        with pytest.raises(AssertionError, match="as many as the 2 modules, got"):
+            nn.parallel.parallel_apply(nets, inputs, **others)
 
 
 def test_data_parallel_over_no_device():

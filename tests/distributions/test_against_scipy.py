@@ -1,10 +1,11 @@
 """Distributions against SciPy's: densities, distribution functions, moments, entropies; draws by their distribution."""
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import ptcore as pt
 from ptcore import distributions as D
@@ -274,3 +275,70 @@ def test_gradients_of_a_variance_that_is_not_finite():
     by_df, by_scale = pt.autograd.grad(variance.sum(), (df, scale))
     np.testing.assert_allclose(by_df, [0, 0, 0, 0, -8, -2 * 9 / 64])            # -2 scale**2 / (df - 2)**2
     np.testing.assert_allclose(by_scale, [0, 0, 0, 0, 12, 2 * 3 * 10 / 8])
+
+
+FAR = {
+    "Normal": (lambda: D.Normal(t(0.5), t(2.0)), stats.norm(0.5, 2.0)),
+    "Laplace": (lambda: D.Laplace(t(0.5), t(2.0)), stats.laplace(0.5, 2.0)),
+    # SciPy's halfnorm goes by 1/2 plus q / 2
+    "HalfNormal": (lambda: D.HalfNormal(t(2.0)), SimpleNamespace(ppf=lambda q: 8 ** 0.5 * special.erfinv(q))),
+    "HalfCauchy": (lambda: D.HalfCauchy(t(2.0)), stats.halfcauchy(scale=2.0)),
+    "Exponential": (lambda: D.Exponential(t(0.5)), stats.expon(scale=2.0)),
+    "Gumbel": (lambda: D.Gumbel(t(0.5), t(2.0)), stats.gumbel_r(0.5, 2.0))}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_small_probabilities(name):
+    """Digits of probabilities near 0, which differences of numbers near 1 lose."""
+    made, want = FAR[name]
+    q = np.array([1e-200, 1e-30, 1e-12, 0.25, 0.75])
+    x = want.ppf(q)
+    close(made().icdf(t(q)), x, rtol=1e-12, atol=0)
+    close(made().cdf(t(x)), q, rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("made, names", [
+    (lambda a: D.InverseGamma(a, t(2.0)), ("mean", "variance", "stddev")),
+    (lambda a: D.Pareto(t(2.0), a), ("mean", "variance", "stddev")),
+    (lambda a: D.StudentT(a), ("variance", "stddev"))])
+def test_infinite_moments_have_no_gradient(made, names):
+    for name in names:
+        a = t([0.5, 1.0, 1.5, 2.0, 3.0], requires_grad=True)
+        moment = getattr(made(a), name)
+        slope, = pt.autograd.grad(moment[moment.isfinite()].sum(), a)
+        assert bool(slope.isfinite().all())
+        np.testing.assert_array_equal((slope != 0).numpy(), moment.isfinite().numpy())
+
+
+def uniform():
+    return t([0.0, -1.0, 0.5, 0.0], requires_grad=True), t([1.0, 1.0, 2.0, 3.0], requires_grad=True)
+
+
+@pytest.mark.parametrize("q", [D.Beta(t(2.0), t(3.0)), D.Gamma(t(2.0), t(3.0)), D.Pareto(t(0.5), t(3.0)),
+                               D.Exponential(t(2.0)), D.ContinuousBernoulli(t(0.3)), D.Uniform(t(0.0), t(2.0))])
+def test_infinite_divergences_have_no_gradient(q):
+    low, high = uniform()
+    kl = D.kl_divergence(D.Uniform(low, high), q)
+    for slope in pt.autograd.grad(kl[kl.isfinite()].sum(), (low, high)):
+        assert bool(slope.isfinite().all()) and bool((slope[kl.isinf()] == 0).all())
+
+
+def test_divergences_of_certain_events():
+    p, q = t([1.0, 0.0, 1.0, 0.3, 0.0]), t([0.5, 0.25, 1.0, 0.0, 0.0])
+    want = [5 * np.log(2), -5 * np.log(0.75), 0, np.inf, 0]
+    close(D.kl_divergence(D.Binomial(5, p), D.Binomial(5, q)), want, rtol=1e-6)
+
+
+def test_a_shared_scale_counts_for_each_element():
+    x = t(np.ones((4, 3)))
+    for scale in (2.0, t(2.0), t([2.0]), t([2.0, 2.0, 2.0])):
+        transform = D.AffineTransform(1.0, scale, event_dim=1)
+        close(transform.log_abs_det_jacobian(x, transform(x)), np.full(4, 3 * np.log(2)))
+        d = D.TransformedDistribution(D.Normal(t(np.zeros(3)), 1.0), [D.AffineTransform(0.0, scale, event_dim=1)])
+        close(d.log_prob(x), np.full(4, 3 * stats.norm(0, 2).logpdf(1)))
+
+
+def test_numbers_are_not_cut_to_integers():
+    assert D.Laplace(pt.tensor([0, 1]), 1.5).scale.tolist() == [1.5, 1.5]
+    assert D.utils.broadcast_all(pt.tensor([True]), 2)[1].tolist() == [2]
+    assert D.utils.broadcast_all(pt.tensor([1, 2]), 2.0)[1].dtype is pt.int64

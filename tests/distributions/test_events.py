@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import ptcore as pt
 from ptcore import distributions as D
@@ -317,3 +317,40 @@ def test_dispatch():
         D.kl_divergence(D.Cauchy(0.0, 1.0), D.Normal(0.0, 1.0))
     with pytest.raises(TypeError, match="type_q to be a Distribution subclass"):
         D.register_kl(D.Normal, int)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_no_elements(shape):
+    """Batches and events without elements are drawn, judged and summed."""
+    d = D.Independent(D.Normal(pt.zeros(shape), 1.0), 1)
+    assert d.sample((2,)).shape == (2, *shape) and d.entropy().shape == shape[:-1]
+    assert d.log_prob(pt.zeros(shape)).tolist() == pt.zeros(shape[:-1]).tolist()
+    assert constraints.real_vector.check(pt.zeros(shape)).tolist() == pt.ones(shape[:-1], dtype=pt.bool).tolist()
+    assert D.Wishart(t(5.0), t(np.eye(2))).sample(shape).shape == (*shape, 2, 2)
+    assert D.AffineTransform(0.0, 2.0, event_dim=1).log_abs_det_jacobian(pt.zeros(shape), None).shape == shape[:-1]
+
+
+def wishart_kl(df, other, p=2):
+    """The divergence of Wishart distributions of the same matrix, by their log normalisers."""
+    return (special.multigammaln(other / 2, p) - special.multigammaln(df / 2, p)
+            + (df - other) / 2 * sum(special.digamma((df - i) / 2) for i in range(p)))
+
+
+def test_divergence_of_batches_of_matrices():
+    df, other = np.array([4.0, 5.0, 7.5]), np.array([6.0, 5.0, 4.5])
+    mine = t(df, requires_grad=True)
+    kl = D.kl_divergence(D.Wishart(mine, t(COV[:2, :2])), D.Wishart(t(other), t(COV[:2, :2])))
+    close(kl, [wishart_kl(*pair) for pair in zip(df, other, strict=True)])
+    slope, = pt.autograd.grad(kl.sum(), mine)
+    h = 1e-5
+    close(slope, [(wishart_kl(a + h, b) - wishart_kl(a - h, b)) / (2 * h) for a, b in zip(df, other, strict=True)],
+          rtol=1e-6)
+
+
+def test_entropy_of_an_exponential_family_has_the_gradient_of_its_parameters():
+    rate = t([0.5, 2.0], requires_grad=True)
+    entropy = D.ExponentialFamily.entropy(D.Exponential(rate))
+    close(entropy, 1 - np.log([0.5, 2.0]))
+    close(pt.autograd.grad(entropy.sum(), rate)[0], [-2.0, -0.5])
+    with pt.no_grad():
+        close(D.ExponentialFamily.entropy(D.Exponential(rate)), 1 - np.log([0.5, 2.0]))

@@ -124,6 +124,9 @@ def test_all_where_and_softmax():
     same(pt.ones_like(x), pt.ones(2, 3).double(), MASK)
     same(x.float(), x.get_data().float(), MASK)
     same(x.data, x.get_data(), MASK)
+    with pt.device("meta"):             # no default device in helper tensors
+        same(pt.where(MASK, x, pt.zeros(2, 3, device="cpu").double()), x.get_data().where(MASK, 0.0),
+             pt.ones(2, 3, dtype=pt.bool, device="cpu"))
     with pytest.raises(TypeError, match="where: condition must be a plain Tensor"):
         pt.where(x > 0, x, x)
 

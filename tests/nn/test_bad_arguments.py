@@ -1,4 +1,6 @@
 """Wrong arguments of modules, losses, schedules and data sets: the error names what was called."""
+import math
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,11 @@ def optimizer():
      "orthogonal: orthogonal_map must be str, got int"),
     (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), "x"), TypeError, "lengths must be .* got str"),
     (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), 2), RuntimeError, "lengths must be a vector of int64"),
+    (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), [2.7, 1]), ValueError, r"whole numbers, got \[2.7"),
+    (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), [math.inf, 1]), ValueError, "whole numbers, got"),
+    (lambda: utils.rnn.pack_padded_sequence(pt.ones(3, 2), pt.ones(2)), RuntimeError, "vector of int64, or of"),
+    (lambda: nn.GRU(2, 3)(pt.ones(4, 1, 2), (pt.ones(1, 1, 3),)), TypeError, "GRU: hx must be a Tensor, got tuple"),
+    (lambda: nn.RNN(2, 3)(pt.ones(4, 1, 2), (pt.ones(1, 1, 3),)), TypeError, "RNN: hx must be a Tensor, got tuple"),
     (lambda: utils.rnn.pack_sequence(["x"]), TypeError, "pack_sequence: sequences must be a Tensor, got str"),
     (lambda: F.gelu(pt.ones(2), approximate=1), TypeError, "gelu: approximate must be one of .* got 1"),
     (lambda: F.gelu(pt.ones(2), approximate="x"), RuntimeError, "gelu: approximate must be one of .* got 'x'"),
@@ -86,6 +93,13 @@ def test_weights_leave_the_dtype_of_a_loss(name):
     assert loss.dtype is pt.float32
     assert loss.item() == F.binary_cross_entropy_with_logits(x, x, **{name: weight.float()}).item()
     assert F.binary_cross_entropy(x, x, weight).dtype is pt.float32
+
+
+def test_lengths_of_any_integer_dtype():
+    want = utils.rnn.pack_padded_sequence(pt.arange(6).reshape(3, 2), [2, 1])
+    for lengths in ([2.0, True], pt.tensor([2, 1], dtype=pt.int32), pt.tensor([2, 1], dtype=pt.uint8)):
+        found = utils.rnn.pack_padded_sequence(pt.arange(6).reshape(3, 2), lengths)
+        assert found.data.tolist() == want.data.tolist() and found.batch_sizes.tolist() == want.batch_sizes.tolist()
 
 
 def test_sequences_of_negative_length_are_empty():

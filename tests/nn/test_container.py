@@ -141,6 +141,8 @@ def test_parameter_dict():
     assert list(other) == ["a", "b", "c", "d"]
     assert other["a"] is params["a"]
     assert params.popitem()[0] == "c"
+    with pytest.raises(KeyError, match="popitem: the ParameterDict is empty"):      # no StopIteration
+        nn.ParameterDict().popitem()
     assert params.pop("a").shape == (1,)
     del params["b"]
     assert len(params) == 0

@@ -385,6 +385,10 @@ def test_slices_and_crops():
     assert part.kv_num_blocks.shape == (1, 2, 2)
     assert pt.equal(part.to_dense(), blocks.to_dense()[1:, 2:, [0, 3]])
     assert pt.equal(blocks[-1].to_dense(), blocks.to_dense()[1:])
+    assert pt.equal(blocks[np.int64(1), np.int32(2)].to_dense(), blocks.to_dense()[1:, 2:3])
+    for wrong in (True, ..., None):
+        with pytest.raises(TypeError, match="BlockMask: an index must be"):
+            blocks[wrong]
     q, k, v = pt.randn(3, 1, 2, 19, 4)
     with pytest.raises(RuntimeError, match="sliced BlockMask"):
         flex_attention(q, k[..., :1, :].expand(1, 2, 23, 4), v[..., :1, :].expand(1, 2, 23, 4), None, blocks[0, :2])

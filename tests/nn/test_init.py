@@ -38,6 +38,20 @@ def test_trunc_normal():
     assert values.max() <= 4
     with pytest.warns(UserWarning, match="more than 2 std"):
         init.trunc_normal_(pt.empty(2), mean=10)
+    for bounds in ({"a": "x"}, {"b": None}):
+        with pytest.raises(TypeError, match=r"trunc_normal_: [ab] must be"):
+            init.trunc_normal_(pt.empty(2), **bounds)
+
+
+@pytest.mark.filterwarnings("ignore:mean is more than 2 std")
+@pytest.mark.parametrize("low, high", [(10, 12), (5, math.inf), (-12, -9), (-math.inf, -6), (4.5, 4.6), (3, 5), (9, 9)])
+def test_trunc_normal_far_from_the_mean(low, high):
+    for side in (1, -1):
+        a, b = sorted((side * low, side * high))
+        z = (draw(init.trunc_normal_, mean=1, std=2, a=1 + 2 * a, b=1 + 2 * b) - 1) / 2
+        assert z.min() >= a - 1e-12 and z.max() <= b + 1e-12
+        if a < b:
+            check(z, stats.truncnorm(a, b))
 
 
 def test_fans_and_gains():
@@ -86,6 +100,9 @@ def test_constant_and_eye():
 def test_sparse():
     values = draw(init.sparse_, 0.3, std=1.0, shape=(10, 6)).reshape(10, 6)
     assert ((values == 0).sum(0) == 3).all()
+    for share in (-0.5, 1.5, math.nan):
+        with pytest.raises(ValueError, match=r"sparse_: sparsity must be in \[0, 1\], got"):
+            init.sparse_(pt.empty(4, 2), share)
 
 
 def test_parameters_can_be_filled():

@@ -51,6 +51,18 @@ def test_norm_that_is_not_finite():
     assert utils.get_total_norm([]).item() == 0
 
 
+@pytest.mark.parametrize("dtype", [pt.complex64, pt.complex128])
+def test_norm_of_complex_gradients(dtype):
+    given = [np.array([3 + 4j, 1j]), np.array([[2.0 - 1j]])]
+    params = [pt.zeros(g.shape, dtype=dtype, requires_grad=True) for g in given]
+    for p, g in zip(params, given, strict=True):
+        p.grad = pt.tensor(g, dtype=dtype)
+    total = utils.clip_grad_norm_([*params, pt.zeros(1, requires_grad=True)], 1.0)
+    want = np.linalg.norm(np.concatenate([g.ravel() for g in given]))
+    assert total.dtype is pt.zeros((), dtype=dtype).real.dtype and total.item() == pytest.approx(want)
+    np.testing.assert_allclose(params[0].grad.numpy(), given[0] / want, rtol=1e-5)
+
+
 def test_clip_grad_value():
     params = parameters()
     utils.clip_grad_value_(params, 3.5)

@@ -203,6 +203,17 @@ def test_a_copy_stands_on_its_own():
         assert other.weight is not copy.deepcopy(other).weight
 
 
+def test_kept_values_are_those_of_living_modules():
+    P = pt.nn.utils.parametrize
+    with P.cached():
+        for number in range(20):        # each module may get the address of the one before
+            m = pt.nn.Linear(2, 2)
+            pt.nn.init.constant_(m.weight, number)
+            P.register_parametrization(m, "weight", kinds(pt)[0]())
+            assert pt.equal(m.weight, m.parametrizations.weight())
+            del m
+
+
 def test_transfer():
     def program(lib):
         P = lib.nn.utils.parametrize

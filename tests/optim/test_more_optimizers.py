@@ -246,6 +246,18 @@ def test_lbfgs_of_a_quadratic_ends_after_few_steps():
     np.testing.assert_allclose(x.detach().numpy(), np.linalg.solve(a.numpy(), b.numpy()), rtol=1e-4)
 
 
+@pytest.mark.parametrize("function, start", [(lambda w: w * 1, 3.0), (lambda w: w.abs(), 1.5), (lambda w: -2 * w, 0.0)])
+def test_lbfgs_goes_down_straight_lines(function, start):
+    """The cubic through two points of a line has no minimum."""
+    (w,), losses, _ = minimise(function, (start,), steps=1, line_search_fn="strong_wolfe")
+    assert np.isfinite(w.item()) and function(w.detach()).item() < losses[0]
+
+
+def test_lbfgs_of_a_gradient_of_zero():
+    (w,), losses, _ = minimise(lambda w: w * 0, (2.0,), steps=1, tolerance_grad=-1.0)
+    assert w.item() == 2 and losses == [0]
+
+
 def test_lbfgs_keeps_its_history_short():
     params, _, made = minimise(rosenbrock, (-1.2, 1.0), steps=3, history_size=2, line_search_fn="strong_wolfe")
     assert len(made.state[params[0]]["ro"]) == 2

@@ -61,6 +61,7 @@ def test_blocked_autorange():
     assert clock.runs == 1 + 10 + 100 + 1000 + 3 * 1000
     slow = timer(Clock(), itertools.repeat(5.0)).blocked_autorange()
     assert slow.number_per_run == 1 and slow.raw_times == [5.0]
+    assert timer(Clock(), itertools.repeat(5.0)).blocked_autorange(min_run_time=0).raw_times == [5.0]
 
 
 def test_adaptive_autorange():

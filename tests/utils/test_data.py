@@ -434,5 +434,8 @@ def test_whatever_holds_tensors_is_pinned():
         found = _pin(batch)
         assert found == want
         assert type(found) is type(want)
+    for kind in (dict, list, collections.UserDict, MadeOfTwo, Pair):
+        own = type("Own", (kind,), {"pin_memory": lambda self: "own"})
+        assert _pin(own(1, 2) if kind in (MadeOfTwo, Pair) else own()) == "own"
     assert _pin(default).default_factory is list
     assert isinstance(default["a"], Pinned)             # the batch itself is as it was

@@ -19,6 +19,13 @@ def model(lib):
     return module
 
 
+@pytest.mark.parametrize("segments, error", [(0, ValueError), (-1, ValueError), (4, ValueError), (1.5, TypeError)])
+def test_wrong_numbers_of_segments(segments, error):
+    net = pt.nn.Sequential(*[pt.nn.Tanh() for _ in range(3)])
+    with pytest.raises(error, match="checkpoint_sequential: segments must be"):
+        pt.utils.checkpoint.checkpoint_sequential(net, segments, pt.ones(2), use_reentrant=False)
+
+
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize("segments", [1, 2, 5])
 def test_gradients(reentrant, segments):

@@ -275,6 +275,9 @@ def test_histograms_that_are_refused(tmp_path):
             w.add_histogram("h", pt.ones(3), bins=[2.0, 3.0])
         with pytest.raises(ValueError, match="equal lengths, got 2 and 1"):
             w.add_histogram_raw("h", 0, 1, 2, 3, 4, [1, 2], [1])
+        for add in (w.add_histogram, w.add_scalar, lambda tag, value: w.add_hparams({tag: value}, {})):
+            with pytest.raises(TypeError, match="real numbers, got complex64"):
+                add("h", pt.ones(1, dtype=pt.complex64))
 
 
 def test_images(written):
@@ -477,6 +480,11 @@ def test_hyperparameters(tmp_path):
                 writer.add_hparams({"lr": 0.1}, {}, bad)
         with pytest.raises(ValueError, match="got list"):
             writer.add_hparams({"lr": []}, {})
+        for several in (pt.ones(3), pt.ones(0)):
+            with pytest.raises(ValueError, match="one element, got shape"):
+                writer.add_hparams({"lr": several}, {})
+        with pytest.raises(ValueError, match="got complex"):
+            writer.add_hparams({"lr": np.complex64(1)}, {})
         with pytest.raises(TypeError, match="must be dictionaries"):
             writer.add_hparams([], {})
     (path,) = files_of(tmp_path / "r")

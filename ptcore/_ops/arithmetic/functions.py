@@ -1,5 +1,5 @@
 """Methods that call a Python function for each element."""
-from ptcore._exchange.convert import mapped
+from ptcore._exchange.values import mapped
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 from ptcore._tensor import Tensor

@@ -177,7 +177,7 @@ def unscale(list grads, Tensor factor not None, Tensor found not None):
 
 def norms(list tensors):
     """Euclidean norms, 0-d: one for all tensors that a device takes at once, one for each of the others."""
-    from ptcore._ops.functions import vector_norm
+    from ptcore._ops.functions import vector_norm, view_as_real
     cdef Tensor r
     groups, others = grouped(b"total_norm", tensors)
     results = []
@@ -186,7 +186,7 @@ def norms(list tensors):
                        (<Tensor>group[0]).storage.device_index)
         call_many(b"total_norm", [[r]], group)
         results.append(r)
-    return results + [vector_norm(t) for t in others]
+    return results + [vector_norm(view_as_real(t) if CATEGORY[(<Tensor>t).dt] == 3 else t) for t in others]
 
 
 def scale_(list tensors, factor):

@@ -64,12 +64,11 @@ TENSOR_REFUSED = {
     "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load", "is_set_to", "_is_view", "is_inference"}
 # Files of the package whose functions are called as they are: they depend on their arguments and the modes alone, and
 # have no effect. Exceptions are named below.
-OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
-       "ptcore._sizes.symbolic", "ptcore._state", "ptcore._trees.tree", "ptcore._overrides", "ptcore._errors",
-       "ptcore._shape",
-       "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal",
-       "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd.batch",
-       "ptcore.autograd.entry", "ptcore.autograd.function")
+OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.values", "ptcore._exchange.arrays",
+       "ptcore._dtype", "ptcore._device", "ptcore._sizes.symbolic", "ptcore._state", "ptcore._trees.tree",
+       "ptcore._overrides", "ptcore._errors", "ptcore._shape", "ptcore.fft", "ptcore.linalg", "ptcore.special",
+       "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal", "ptcore.masked", "ptcore.nn.functional",
+       "ptcore.return_types", "ptcore.autograd.batch", "ptcore.autograd.entry", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops.levels", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "put_grad_enabled",
            "set_autocast_mode", "set_setting", "warn", "set_data"}

@@ -7,6 +7,7 @@ For each row of blocks, a ``BlockMask`` keeps the number of its non-empty blocks
 import inspect
 import itertools
 import math
+from numbers import Integral
 
 import ptcore
 from ptcore._trees.tree import register_pytree_node
@@ -139,6 +140,13 @@ def _transposed(numbers, columns):
     return ordered(dense_of(numbers, columns, columns.shape[-1]).transpose(-2, -1))
 
 
+def _kept(i):
+    """An index that keeps its dim: the slice of one element for an int, which is empty where it is out of range."""
+    if i is None or i is ... or isinstance(i, bool):
+        raise TypeError(f"BlockMask: an index must be an int, a slice or a Tensor, got {i}")
+    return slice(int(i), int(i) + 1 or None) if isinstance(i, Integral) else i
+
+
 class BlockMask:
     """The blocks of positions that attention computes, and the ``mask_mod`` for the positions in them.
 
@@ -267,7 +275,7 @@ class BlockMask:
     def __getitem__(self, index):
         """The mask of some batches, heads and rows of blocks; an int keeps its dim. ``mask_mod`` must be set again."""
         index = index if isinstance(index, tuple) else (index,)
-        index = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)
+        index = tuple(map(_kept, index))
         blocks = [None if t is None else t[index] for t in (self.kv_num_blocks, self.kv_indices,
                                                             self.full_kv_num_blocks, self.full_kv_indices)]
         return self._of_same(blocks, self.seq_lengths, sliced_mask_mod)

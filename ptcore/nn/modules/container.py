@@ -463,6 +463,8 @@ class ParameterDict(_Keyed, Module):
 
     def popitem(self):
         """Remove the last entry and return (name, value)."""
+        if not self._keys:
+            raise KeyError("popitem: the ParameterDict is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 

@@ -192,8 +192,6 @@ class RNNBase(Module):
 
     def _each(self, function, hidden):
         """Applies a function to the state, which for an LSTM is two tensors."""
-        if isinstance(hidden, tuple):
-            return tuple([function(h) for h in hidden])
         return function(hidden)
 
     def _start(self, x, batch):

@@ -97,6 +97,10 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
     kwargs_tup : list of dict, optional
     devices : list of int or device, optional
     """
+    for name, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup or modules), ("devices", devices or modules)):
+        if len(given) != len(modules):
+            raise AssertionError(f"parallel_apply: {name} must be as many as the {len(modules)} modules, got "
+                                 f"{len(given)}")
     kwargs_tup = kwargs_tup or [{}] * len(modules)
     return [module(*(x if isinstance(x, (tuple, list)) else (x,)), **kwargs)
             for module, x, kwargs in zip(modules, inputs, kwargs_tup)]

@@ -179,8 +179,8 @@ def _property(name):
             return parametrization()
         values, key = _cached["values"], (id(self), name)       # the dict is replaced when the outermost context ends
         if key not in values:
-            values[key] = parametrization()
-        return values[key]
+            values[key] = parametrization(), self               # the module is kept, so that its id stays its own
+        return values[key][0]
 
     def set_(self, value):
         self.parametrizations[name].right_inverse(value)

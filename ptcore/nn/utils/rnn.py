@@ -153,10 +153,13 @@ def _list_of_lengths(op, lengths):
     if isinstance(lengths, (str, bytes)) or lengths is None:
         raise TypeError(f"{op}: lengths must be a Tensor or a list of int, got {type(lengths).__name__}")
     if not isinstance(lengths, Tensor):
-        lengths = ptcore.as_tensor(lengths, dtype=ptcore.int64, device="cpu")
-    if lengths.ndim != 1 or lengths.dtype != ptcore.int64 or lengths.device.type != "cpu":
-        raise RuntimeError(f"{op}: lengths must be a vector of int64 on the CPU, got {lengths.dtype} of shape "
-                           f"{list(lengths.shape)} on {lengths.device}")
+        given = ptcore.as_tensor(lengths, device="cpu")
+        lengths = given.to(ptcore.int64)
+        if not bool((lengths == given).all()):
+            raise ValueError(f"{op}: lengths must be whole numbers, got {given.tolist()}")
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.device.type != "cpu":
+        raise RuntimeError(f"{op}: lengths must be a vector of int64, or of other integers, on the CPU, got "
+                           f"{lengths.dtype} of shape {list(lengths.shape)} on {lengths.device}")
     return lengths.tolist()
 
 

@@ -336,7 +336,7 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, co
 
 def _pin(batch):
     """Page-locked copies of the tensors inside `batch`."""
-    if isinstance(batch, ptcore.Tensor):
+    if isinstance(batch, ptcore.Tensor) or hasattr(batch, "pin_memory"):    # a batch's own method knows its parts
         return batch.pin_memory()
     if isinstance(batch, (str, bytes)):
         return batch
@@ -349,7 +349,7 @@ def _pin(batch):
             if hasattr(batch, "_fields")
             else like_sequence(batch, values)
         )
-    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
+    return batch
 
 
 class _LoaderIterator:
