@@ -18,7 +18,7 @@ from ptcore import _device, _lazy, _untyped_storage  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
-from ptcore._exchange import values as _values  # noqa: E402, F401  (methods of Tensor)
+from ptcore._exchange import values as _values  # noqa: E402  (methods of Tensor)
 from ptcore._exchange.convert import as_tensor, from_numpy, frombuffer, tensor  # noqa: E402
 from ptcore._memory_format import (  # noqa: E402
     channels_last,

@@ -1,7 +1,7 @@
 """The values of tensors as Python objects: numbers, nested lists, ndarrays."""
 from ptcore._types cimport *
 from ptcore._events cimport PT_SEEN_PROFILE, as_event
-from ptcore._dtype cimport ITEMSIZE, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._interpret cimport TOLD_READ, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
