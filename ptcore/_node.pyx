@@ -282,8 +282,8 @@ cdef class Node:
             value, version = self.smore[k], self.smore[k + 1]
         if value is None and self.freed:
             raise RuntimeError(
-                "backward: the graph has been freed by an earlier backward; trying to backward "
-                "through it a second time needs retain_graph=True the first time")
+                "backward: Trying to backward through the graph a second time (or directly access saved tensors after "
+                "they have already been freed). Specify retain_graph=True in the first backward, which frees them")
         return unpack(value, version, self, slot)
 
     cdef object kept(self, object value):

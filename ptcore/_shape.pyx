@@ -428,7 +428,8 @@ cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg)
 cdef int wrap_dim(int64_t dim, int ndim, const char *op, const char *arg) except -1:
     cdef int n = ndim if ndim > 0 else 1
     if dim < -n or dim >= n:
-        raise IndexError(f"{op.decode()}: {arg.decode()} must be in [{-n}, {n - 1}], got {dim}")
+        raise IndexError(f"{op.decode()}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
+                         f"{dim}) for {arg.decode()}")
     return <int>(dim + n if dim < 0 else dim)
 
 

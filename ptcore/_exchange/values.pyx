@@ -178,8 +178,8 @@ def numpy(Tensor self not None, *, force=False):
         raise TypeError(f"numpy: can't convert a tensor on {t.device} to numpy; use cpu() first")
     if needs_grad(t):
         if pt_tls.grad_enabled:
-            raise RuntimeError("numpy: can't convert a tensor that requires grad; use "
-                               "tensor.detach().numpy() instead")
+            raise RuntimeError("numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                               "instead.")
         t = alias(t)
     if t.flags & PT_INTERPOSED:
         t = value_behind(t, "numpy")

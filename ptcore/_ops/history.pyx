@@ -283,20 +283,20 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
     """
     check_writable(x, op)
     if x.flags & PT_INFERENCE and not x.flags & PT_DATA and not pt_tls.inference:
-        raise RuntimeError(f"{op.decode()}: an inference tensor cannot be modified in place "
-                           "outside inference mode; clone() it first")
+        raise RuntimeError(f"{op.decode()}: Inplace update to inference tensor outside InferenceMode is not allowed; "
+                           "clone() it first")
     if not recording:
         return 0
     if x.flags & PT_VIEW:
         if x.flags & PT_NO_GRAD_VIEW:
-            raise RuntimeError(f"{op.decode()}: the tensor is a view made under no_grad or "
-                               "inference_mode, or inside a custom Function (a module with a full "
-                               "backward hook has one around it); such views cannot be modified in "
-                               "place where the write is recorded")
+            raise RuntimeError(f"{op.decode()}: the tensor is a view and is being modified inplace. This view was "
+                               "created in no_grad mode, in inference mode or inside a custom Function (a module with "
+                               "a full backward hook has one around it); such views cannot be modified where the write "
+                               "is recorded")
         if x.flags & PT_MULTI_VIEW:
-            raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
-                               "function; such views cannot be modified in place where the "
-                               "write is recorded")
+            raise RuntimeError(f"{op.decode()}: the tensor is a view and is being modified inplace. This view is the "
+                               "output of a function that returns multiple views; such views cannot be modified where "
+                               "the write is recorded")
         if (<Tensor>x.base).node is None and ((<Tensor>x.base).flags | x.flags) & PT_REQUIRES_GRAD:
             raise RuntimeError(f"{op.decode()}: a view of a leaf Variable that requires grad is "
                                "being used in an in-place operation.")

@@ -305,9 +305,13 @@ def reinterpret(Tensor x, dtype):
         if n == 0:
             raise RuntimeError(f"view: dtype must be of the item size of a 0-d tensor's {dtype_of(x.dt).name}, "
                                f"got {dtype_of(code).name}")
-        if strides[n - 1] != 1 or (b > a and (sizes[n - 1] * a % b or x.offset % b)):
-            raise RuntimeError(f"view: the last dim of {describe(x)} with strides "
-                               f"{list(x.stride())} cannot be viewed as {dtype_of(code).name}")
+        if strides[n - 1] != 1:
+            raise RuntimeError(f"view: self.stride(-1) must be 1 to view {dtype_of(x.dt).name} as "
+                               f"{dtype_of(code).name} (different element sizes), but got {strides[n - 1]}")
+        if b > a and (sizes[n - 1] * a % b or x.offset % b):
+            raise RuntimeError(f"view: {'self.size(-1)' if sizes[n - 1] * a % b else 'self.storage_offset()'} must be "
+                               f"divisible by {b // a} to view {dtype_of(x.dt).name} as {dtype_of(code).name} "
+                               f"(different element sizes), but got {describe(x)} at offset {x.storage_offset()}")
         for i in range(n - 1):
             if strides[i] * a % b:
                 raise RuntimeError(f"view: stride {strides[i]} of dim {i} cannot be viewed as "
@@ -346,7 +350,7 @@ def matrices_adjoint(Tensor self not None):
 def matrix_adjoint(Tensor self not None):
     """The conjugate transpose of a matrix."""
     if self.rank != 2 and self.rank != 0:
-        raise RuntimeError(f"H: the tensor must have 2 dimensions, got {self.rank}")
+        raise RuntimeError(f"H: tensor.H is only supported on matrices (2-D tensors), got a {self.rank}-D tensor")
     return adjoint(self)
 
 

@@ -7,7 +7,7 @@ from ptcore._errors import warn
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randn
 from ptcore._ops.functions import stack
-from ptcore._state import enable_grad, no_grad
+from ptcore._state import enable_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad
 
@@ -46,8 +46,8 @@ def _numerical(func, inputs, k, eps):
             for sign in (1, -1):
                 data[place] = value + sign * step
                 try:
-                    with no_grad():
-                        sides.append([o.clone() for o in _outputs(func(*args))])
+                    found = _outputs(func(*args))       # recorded, since func may look at what requires grad
+                    sides.append([o.detach().clone() for o in found])
                 finally:
                     data[place] = value
             column.append([(a - b) / (2 * eps) for a, b in zip(*sides)])
@@ -242,8 +242,8 @@ class _Check:
         for sign in (1, -1):
             data.copy_(before + sign * self.eps * direction)
             try:
-                with no_grad():
-                    sides.append([o.clone() for o in _outputs(self.func(*args))])
+                found = _outputs(self.func(*args))
+                sides.append([o.detach().clone() for o in found])
             finally:
                 data.copy_(before)
         return [(a - b) / (2 * self.eps) for a, b in zip(*sides)]

@@ -27,9 +27,9 @@ class RemovableHandle:
 
 
 class HookDict(dict):
-    """A dict that can be referred to weakly."""
+    """A dict that can be referred to weakly. That of a leaf's post hooks also holds the leaf's metadata."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "metadata")
 
 
 def replaced(hook, g, result):
@@ -138,14 +138,24 @@ def register_tensor_hook(t, hook):
 
 def register_post_hook(t, hook):
     if t.grad_fn is not None or not t.requires_grad:
-        raise RuntimeError("register_post_accumulate_grad_hook: only leaf tensors that require "
-                           "grad accumulate gradients")
+        raise RuntimeError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on "
+                           "non-leaf tensors, nor on those that do not require grad")
     extras = t._extras
     if extras.post_hooks is None:
         extras.post_hooks = HookDict()
     handle = RemovableHandle(extras.post_hooks)
     extras.post_hooks[handle.id] = hook
     return handle
+
+
+def leaf_metadata(t):
+    """What users keep with the end of the graph at a leaf."""
+    extras = t._extras
+    if extras.post_hooks is None:
+        extras.post_hooks = HookDict()
+    if not hasattr(extras.post_hooks, "metadata"):
+        extras.post_hooks.metadata = {}
+    return extras.post_hooks.metadata
 
 
 def retain_grad(t):

@@ -64,7 +64,7 @@ def _seed(op, t, g):
     elif not isinstance(g, Tensor):
         raise TypeError(f"{op}: gradients must be Tensors or None, got {type(g).__name__}")
     elif g.shape != t.shape:
-        raise RuntimeError(f"{op}: the gradient of a tensor of shape {list(t.shape)} must "
+        raise RuntimeError(f"{op}: Mismatch in shape: the gradient of a tensor of shape {list(t.shape)} must "
                            f"have that shape, got {list(g.shape)}")
     elif g.device != t.device:
         raise DeviceError(f"{op}: the gradient of a tensor on {t.device} must be there, got {g.device}")
@@ -116,7 +116,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is not None:
         inputs = _sequence(inputs, "backward", "inputs")
         if not inputs:
-            raise RuntimeError("backward: inputs must not be empty")
+            raise RuntimeError("backward: inputs argument to backward cannot be empty")
         for t in inputs:
             if not t.requires_grad:
                 raise RuntimeError("backward: inputs must require grad, got a tensor that does not require grad")
@@ -183,7 +183,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             if not allow_unused:
                 raise _not_used()
             if materialize_grads:
-                found[k] = zeros_like(inputs[k])
+                found[k] = zeros_like(inputs[k]).requires_grad_()       # so that it can be differentiated again
     return tuple(found)
 
 
@@ -217,8 +217,8 @@ def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, al
 
 
 def _not_used():
-    return RuntimeError("grad: one of the differentiated inputs appears to not have been used in the graph; pass "
-                        "allow_unused=True if this is what you want")
+    return RuntimeError("grad: one of the differentiated inputs appears to not have been used in the graph. Set "
+                        "allow_unused=True if this is the desired behavior.")
 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):

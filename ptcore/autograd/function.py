@@ -136,8 +136,8 @@ class FunctionRule:
         shape = spec[0]
         extra = r.ndim - len(shape)
         if extra < 0 or any(n not in (1, m) for n, m in zip(shape, r.shape[extra:])):
-            raise RuntimeError(f"{self.__name__}: gradient {i} must have a shape that reduces to "
-                               f"{list(shape)}, got {list(r.shape)}")
+            raise RuntimeError(f"{self.__name__}: gradient {i} has the shape {list(r.shape)} but expected shape "
+                               f"compatible with {list(shape)}")
         return reduce_to(r, spec)
 
 
@@ -180,7 +180,7 @@ class Function(metaclass=_FunctionMeta):
 
     @staticmethod
     def forward(*args, **kwargs):
-        raise NotImplementedError("a custom Function must define forward")
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):

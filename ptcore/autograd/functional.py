@@ -24,7 +24,7 @@ def _tuple(value, op, what):
     tensors = tuple(value) if given else (value,)
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"{op}: {what} must be a Tensor or a tuple of Tensors, got "
+            raise TypeError(f"{op}: The {what} given to {op} must be either a Tensor or a tuple of Tensors, got "
                             f"{type(t).__name__}" + (f" at {i}" if given else ""))
     return tensors, given
 
@@ -61,8 +61,9 @@ def _gradients(op, outputs, inputs, vectors, create_graph, strict):
     """The product of the vectors with the Jacobian; zeros for inputs on which nothing depends."""
     wanted = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
     if strict and len(wanted) != len(outputs):
-        raise RuntimeError(f"{op}: an output of the function is independent of the inputs; this "
-                           "is not allowed with strict=True")
+        k = [y.requires_grad for y in outputs].index(False)
+        raise RuntimeError(f"{op}: Output {k} of the user-provided function does not require gradients. It is "
+                           "independent of the inputs, which is not allowed with strict=True")
     if not wanted:
         return tuple([zeros_like(x) for x in inputs])
     found = grad([y for y, _ in wanted], inputs, [v for _, v in wanted], allow_unused=True,

@@ -191,5 +191,5 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     2
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
+        raise ValueError(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}")
     return _Hooks([t if isinstance(t, Tensor) else tensor_of(t, "register_multi_grad_hook") for t in tensors], fn, mode)

@@ -102,6 +102,12 @@ def node_dir(self):
     return [*object.__dir__(self), *saved.names_of(self)]
 
 
+def end_metadata(self):
+    """A dict for whoever walks the graph; it lives as long as the leaf."""
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.leaf_metadata(self.variable)
+
+
 def node_metadata(self):
     """A dict for whoever walks the graph; it lives as long as the node."""
     from ptcore.autograd import _tensor_hooks
@@ -114,6 +120,7 @@ Node.__dir__ = node_dir
 Node.metadata = property(node_metadata)
 Node.register_hook = register_node_hook
 Node.register_prehook = register_node_prehook
+AccumulateGrad.metadata = property(end_metadata)
 AccumulateGrad.register_hook = register_end_hook
 AccumulateGrad.register_prehook = register_end_prehook
 

@@ -82,7 +82,7 @@ SAID_SEGMENT_REDUCE_ERRORS = [
     "segment_reduce: lengths must not be negative, got -1",
     "segment_reduce: lengths and offsets must have dtype int32 or int64, got float32",
     "segment_reduce: data must have a floating-point dtype, got int64",
-    "segment_reduce: axis must be in [-1, 0], got 1", "segment_reduce: axis must be the last dim of lengths or offsets",
+    "segment_reduce: Dimension out of range (expected to be in range of [-1, 0], but got 1) for axis", "segment_reduce: axis must be the last dim of lengths or offsets",
     "segment_reduce: indices are not taken, got Tensor", "segment_reduce: data must be a Tensor, got float",
     "segment_reduce: lengths or offsets must be a Tensor, got list"]
 

@@ -71,7 +71,7 @@ def clamp_(input, min, max):
 
 def clamp(input, min, max, out=None):
     if min is None and max is None:
-        raise RuntimeError("clamp: at least one of min and max must be given")
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if max is None:
         return clamp_min(input, min, out=out)
     if _fits(min, input) and _fits(max, input) and min <= max:

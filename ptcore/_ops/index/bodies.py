@@ -195,7 +195,7 @@ def take_along_dim(input, indices, dim):
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)).to(INT64))
     if input.ndim != indices.ndim:
-        raise ShapeError(f"take_along_dim: input and indices must have equally many dimensions, got shapes "
+        raise ShapeError(f"take_along_dim: input and indices should have the same number of dimensions, got shapes "
                          f"{list(input.shape)} and {list(indices.shape)}")
     dim = _dim_of("take_along_dim", input, dim)
     if indices.dtype is not INT64:

@@ -185,7 +185,10 @@ cdef tuple basic(Tensor x, object key, bint select=True):
             masks = mask_rank(item)
             used += masks if masks >= 0 else 1
     if used > x.rank:
-        raise IndexError(f"index: too many indices for a tensor of dimension {x.rank}, got {used}")
+        if x.rank == 0:
+            raise IndexError("index: invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim "
+                             "tensor to a number")
+        raise IndexError(f"index: too many indices for tensor of dimension {x.rank}, got {used}")
     for item in items:
         if type(item) is int:
             x = select_at(x, dim, place(x, dim, item))
@@ -242,7 +245,7 @@ cdef object plain(object value):
     if value is None:
         return None
     if not hasattr(value, "__index__"):
-        raise TypeError(f"index: the bounds of a slice must be int or None, got "
+        raise TypeError("index: slice indices must be integers or None or have an __index__ method, got "
                         f"{type(value).__name__}")
     return int(value.__index__())
 
@@ -316,7 +319,8 @@ cdef tuple gather_plan(Tensor x, list advanced):
     try:
         shape = broadcast_shapes("index", *[tuple(t.shape) for _, t in advanced])
     except ShapeError as e:
-        raise IndexError(f"{e} for the index tensors") from None
+        raise IndexError(f"{e} for the index tensors (shape mismatch: indexing tensors could not be broadcast "
+                         "together)") from None
     for dim, t in advanced:
         if (<Tensor>t).dt != PT_INT64:
             t = t.to(dtype_of(PT_INT64))
@@ -411,7 +415,7 @@ cdef int check_fits(Tensor value, int rank, const int64_t *sizes) except -1:
     for i in range(value.rank if fits else 0):
         fits = fits and (value.dims[i] == 1 or value.dims[i] == sizes[i + shift])
     if not fits:
-        raise ShapeError(f"index: a value of shape {list(shape_of(value))} does not broadcast to the "
+        raise ShapeError(f"index: shape mismatch: a value of shape {list(shape_of(value))} does not broadcast to the "
                          f"shape {list(sizes_tuple(rank, sizes))} of the indexed elements")
     return 0
 

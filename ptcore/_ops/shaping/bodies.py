@@ -220,13 +220,13 @@ def rot90(input, k, dims):
 
 def fliplr(input):
     if input.ndim < 2:
-        raise ShapeError(f"fliplr: input must have at least 2 dimensions, got shape {list(input.shape)}")
+        raise ShapeError(f"fliplr: Input must be >= 2-d., got shape {list(input.shape)}")
     return flip(input, (1,))
 
 
 def flipud(input):
     if input.ndim < 1:
-        raise ShapeError("flipud: input must have at least 1 dimension, got shape []")
+        raise ShapeError("flipud: Input must be >= 1-d., got shape []")
     return flip(input, (0,))
 
 

@@ -157,7 +157,7 @@ def chunk(input, chunks, dim):
 @cython.cfunc
 def _chunk(op, input, chunks, dim, evenly, by_sizes):
     if chunks < 1:
-        raise RuntimeError(f"{op}: chunks must be positive, got {chunks}")
+        raise RuntimeError(f"{op}: chunk expects `chunks` to be greater than 0, got {chunks}")
     dim = divided_dim(op, dim, input)
     size = input.shape[dim]
     if size == 0:

@@ -191,8 +191,8 @@ cdef object expand(int op, object input, object size):
 
 cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
     from ptcore._errors import ShapeError
-    return ShapeError(f"expand: size {list(sizes_tuple(ndim, sizes))} does not extend the "
-                      f"input's shape {list(shape_of(x))}")
+    return ShapeError("expand: The expanded size of the tensor must match the existing size at non-singleton "
+                      f"dimensions. Target sizes: {list(sizes_tuple(ndim, sizes))}. Tensor sizes: {list(shape_of(x))}")
 
 
 cdef object transpose(int op, object input, object dim0, object dim1):

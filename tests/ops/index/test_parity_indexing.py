@@ -102,15 +102,16 @@ BAD = [(0, 0, 0, 0), (5,), (-5,), ("a",), (1.5,), ([0, 9],), ([0, 1], [0, 1, 2])
 
 # What each says: which op, which argument.
 SAYS = [
-    "index: too many indices for a tensor of dimension 3, got 4",
+    "index: too many indices for tensor of dimension 3, got 4",
     "index 5 is out of bounds for dimension 0 with size 3", "index -5 is out of bounds for dimension 0 with size 3",
     "index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and",
     "index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and",
     "index: index 9 is out of bounds for dimension 0 with size 3",
-    "index: shapes must broadcast, got [2] and [3] for the index tensors",
+    "index: shapes must broadcast, got [2] and [3] for the index tensors (shape mismatch: indexing tensors could not be "
+    "broadcast together)",
     "index: the mask's shape [2] does not match the shape [3, 4, 2] of the", "index: slice step must not be zero",
     "index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and",
-    "index: the bounds of a slice must be int or None, got str",
+    "index: slice indices must be integers or None or have an __index__ method, got str",
     "tensor: expected sequence of length 2 at dim 1 (got 1)", "index 7 is out of bounds for dimension 1 with size 3"]
 
 

@@ -224,7 +224,7 @@ def test_inference_tensors():
 
 def test_errors_name_the_form():
     for call, message in ((lambda: pt.ones(2, 2, 2).t_(), "t_: input must have at most 2"),
-                          (lambda: pt.ones(2, 2).transpose_(0, 5), "transpose_: dim1 must be in"),
+                          (lambda: pt.ones(2, 2).transpose_(0, 5), "transpose_: Dimension out of range .* for dim1"),
                           (lambda: pt.ones(2, 2).swapaxes_(0, 5), "swapaxes_: axis1 must be in"),
                           (lambda: pt.ones(2).as_strided_((5,), (1,)), "as_strided_: sizes"),
                           (lambda: pt.Tensor.t_(3), "t_: input must be a Tensor, got int"),
