@@ -162,5 +162,29 @@ def test_metadata():
     y.grad_fn.metadata["note"] = 3
     z = y + 1
     assert z.grad_fn.next_functions[0][0].metadata == {"note": 3} and z.grad_fn.metadata == {}
+    end = y.grad_fn.next_functions[0][0]
+    end.metadata["leaf"] = 4
+    del end
+    assert y.grad_fn.next_functions[0][0].metadata == {"leaf": 4}
     z.sum().backward()
     same([x.grad], [2, 2])
+
+
+def test_materialized_gradients_are_differentiated_again():
+    x, a = values(2), values(3)
+    slope, = pt.autograd.grad(a * x, x, create_graph=True)
+    for _ in range(3):
+        slope, = pt.autograd.grad(slope, x, create_graph=True, materialize_grads=True)
+        same([slope], [0])
+
+
+def test_gradcheck_sees_functions_that_hook_their_results():
+    def hooked(x, wrong=0):
+        y = x * x
+        y.register_hook(lambda g: g + wrong)
+        return y
+    x = values(1, 2)
+    for fast in (False, True):
+        assert pt.autograd.gradcheck(hooked, (x,), fast_mode=fast)
+        with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+            pt.autograd.gradcheck(lambda x: hooked(x, 0.01), (x,), fast_mode=fast)
