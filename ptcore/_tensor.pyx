@@ -677,7 +677,7 @@ cdef int sync_view(Tensor t) except -1:
     if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
         if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
             made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
-                    else "by a function that returns several views")
+                    else "by a function that returns multiple views")
             raise RuntimeError(f"grad_fn: {describe(t)} is a view made {made}, and its base or "
                                "another view of its base has been modified in place since, so "
                                "that it has no history; make the view again, or clone() it")

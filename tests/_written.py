@@ -6,8 +6,8 @@ parity.
 """
 import numpy as np
 
-REASONS = ("modified by an inplace operation", "several views", "single memory location",
-           "made under no_grad", "of a leaf Variable that requires grad")
+REASONS = ("modified by an inplace operation", "multiple views", "single memory location",
+           "in no_grad mode", "of a leaf Variable that requires grad")
 
 
 def _without_history(library, y):

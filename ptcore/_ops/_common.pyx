@@ -12,7 +12,8 @@ cpdef long wrap_dim(str op, object dim, long ndim, str name="dim") except -1:
         dim = checked.integer(op, name, dim)
     if not -n <= dim < n:
         checked.integer(op, name, dim)       # integers of more than 64 bits raise OverflowError
-        raise OutOfRangeError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
+        raise OutOfRangeError(f"{op}: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
+                              f"{dim}) for {name}")
     d = dim
     return d + n if d < 0 else d
 

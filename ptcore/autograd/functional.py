@@ -82,7 +82,7 @@ def _finished(tensors, create_graph):
 def _evaluate(op, func, inputs, create_graph):
     inputs, given = _tuple(inputs, op, "inputs")
     leaves = _leaves(inputs, create_graph)
-    outputs, tupled = _tuple(func(*leaves), op, "the result of func")
+    outputs, tupled = _tuple(func(*leaves), op, "outputs of the user-provided function")
     return leaves, given, outputs, tupled
 
 
@@ -271,7 +271,8 @@ def _ahead(func, inputs):
 
     def pushed(*directions):
         with Forward() as forward:
-            outputs, is_tuple = _tuple(func(*map(forward.pair, inputs, directions)), "jacobian", "the result of func")
+            outputs, is_tuple = _tuple(func(*map(forward.pair, inputs, directions)), "jacobian",
+                                       "outputs of the user-provided function")
             slopes = [(forward.value(y), forward.tangent(y)) for y in outputs]
         tupled[:] = [is_tuple]
         for y, _ in slopes:
@@ -336,7 +337,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
             return first(*xs)
 
     def first(*xs):
-        outputs, tupled = _tuple(func(*xs), "hessian", "the result of func")
+        outputs, tupled = _tuple(func(*xs), "hessian", "outputs of the user-provided function")
         _scalar("hessian", outputs, tupled)
         return _gradients("hessian", outputs, xs, (ones_like(outputs[0]),), True, strict)
 

@@ -139,7 +139,7 @@ def test_writing_to_an_input_that_was_handed_through_is_refused():
 
     x = leaf(1.0, 2.0)
     y = F.apply(x)
-    with pytest.raises(RuntimeError, match="in place"):
+    with pytest.raises(RuntimeError, match="modified inplace"):
         y.add_(1)
     assert x.tolist() == [1, 2]
     y.sum().backward()

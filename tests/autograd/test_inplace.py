@@ -272,7 +272,7 @@ def test_12_views_and_writes_both_without_history():
                                  lambda y: y.unbind(), list])
 def test_13_several_views_of_one_call(cut):
     y = leaf(1, 2) * 1
-    with pytest.raises(RuntimeError, match="several views"):
+    with pytest.raises(RuntimeError, match="multiple views"):
         cut(y)[0].mul_(2)
 
 

@@ -367,7 +367,7 @@ def is_refused(e):
     """Whether reverse mode refuses a program for one of PyTorch's reasons: a saved tensor was written to, or a view
     cannot have a history."""
     return isinstance(e, RuntimeError) and any(text in str(e) for text in (
-        "modified by an inplace operation", "is one of several views", "refers to a single memory location",
+        "modified by an inplace operation", "returns multiple views", "refers to a single memory location",
         "share memory", "inside a custom Function", "and its base or another view of its base",
         "runs no custom autograd.Function"))
 

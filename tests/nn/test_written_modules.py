@@ -48,7 +48,7 @@ def test_results_within_hooks(name):
     seen = hooked(module)
     inputs = [x.requires_grad_() for x in given(name)]
     y = tensors_of(module(*inputs), pt)[0]
-    with pytest.raises(RuntimeError, match=r"custom Function|several views"):
+    with pytest.raises(RuntimeError, match=r"custom Function|multiple views"):
         y.relu_()
     (y.clone().relu_() + 1).sum().backward()
     assert seen

@@ -179,7 +179,8 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     if pieces.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"{op}: lengths and offsets must have dtype int32 or int64, got {pieces.dtype.name}")
     if not -data.ndim <= axis < data.ndim:
-        raise IndexError(f"{op}: axis must be in [{-data.ndim}, {data.ndim - 1}], got {axis}")
+        raise IndexError(f"{op}: Dimension out of range (expected to be in range of [{-data.ndim}, {data.ndim - 1}], but "
+                         f"got {axis}) for axis")
     axis %= data.ndim
     if pieces.ndim != axis + 1 or pieces.shape[:-1] != data.shape[:axis]:
         raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "

@@ -218,14 +218,14 @@ def test_inference_tensors():
     with pt.inference_mode():
         x = pt.ones(2, 3)
         assert x.t_().shape == (3, 2)
-    with pytest.raises(RuntimeError, match=r"^t_: an inference tensor"):
+    with pytest.raises(RuntimeError, match=r"^t_: Inplace update to inference tensor"):
         x.t_()
 
 
 def test_errors_name_the_form():
     for call, message in ((lambda: pt.ones(2, 2, 2).t_(), "t_: input must have at most 2"),
-                          (lambda: pt.ones(2, 2).transpose_(0, 5), "transpose_: Dimension out of range .* for dim1"),
-                          (lambda: pt.ones(2, 2).swapaxes_(0, 5), "swapaxes_: axis1 must be in"),
+                          (lambda: pt.ones(2, 2).transpose_(0, 5), "transpose_: Dimension out of range"),
+                          (lambda: pt.ones(2, 2).swapaxes_(0, 5), "swapaxes_: Dimension out of range"),
                           (lambda: pt.ones(2).as_strided_((5,), (1,)), "as_strided_: sizes"),
                           (lambda: pt.Tensor.t_(3), "t_: input must be a Tensor, got int"),
                           (lambda: pt.Tensor.as_strided_(3, (1,), (1,)), "as_strided_: input must be a Tensor")):
