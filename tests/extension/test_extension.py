@@ -67,7 +67,7 @@ def test_values(m):
     (lambda m: m.row_sums(pt.ones(2).double()), TypeError, "accessor: expected a tensor of 2 dims, got one of 1"),
     (lambda m: m.row_sums(pt.ones(2, 2, dtype=pt.float64, device="meta")), ValueError, "not on the CPU"),
     (lambda m: m.doubled(pt.ones(2).long()), TypeError, "doubled: expected float32 or float64, got int64"),
-    (lambda m: m.last_size(pt.ones(2), 1), IndexError, r"in range of \[-1, 0\], but got 1"),
+    (lambda m: m.last_size(pt.ones(2), 1), IndexError, r"dim must be in \[-1, 0\], got 1"),
     (lambda m: m.fail(0), ValueError, "invalid"), (lambda m: m.fail(1), IndexError, "range"),
     (lambda m: m.fail(2), MemoryError, None), (lambda m: m.fail(3), OverflowError, "overflow"),
     (lambda m: m.fail(4), RuntimeError, "no std::exception"), (lambda m: m.fail(5), RuntimeError, "kind is 5"),
