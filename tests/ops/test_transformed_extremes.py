@@ -59,7 +59,7 @@ def test_losses_of_classes(kind, reduction, weight, target):
     x, target = scores(kind), pt.tensor(target)
     options = {"weight": None if weight is None else pt.tensor(weight), "reduction": reduction}
     for smoothing in (0.0, 0.2):
-        check(lambda x: F.cross_entropy(x, target, label_smoothing=smoothing, **options), x)
+        check(lambda x, s=smoothing: F.cross_entropy(x, target, label_smoothing=s, **options), x)
     check(lambda x: F.nll_loss(x, target, **options), x)
 
 
@@ -101,3 +101,12 @@ def test_distances_with_several_largest_gaps(kind):
         plain = pt.autograd.grad(weighted(f, leaf), leaf)[0].numpy()
         recorded = pt.autograd.grad(weighted(f, leaf), leaf, create_graph=True)[0]
         np.testing.assert_allclose(recorded.detach().numpy(), plain)
+
+
+@pytest.mark.parametrize("kind", ["plain", "tie", "inf"])
+@pytest.mark.parametrize("reduce", ["max", "min", "sum", "mean", "prod"])
+def test_segments_whose_elements_equal_the_initial_value(kind, reduce):
+    x = scores(kind).t()
+    for lengths in ([2, 0, 3], [2, 3]):
+        check(lambda x, n=lengths: pt.segment_reduce(x, reduce, lengths=pt.tensor(n), initial=1.0), x)
+    check(lambda x: pt.segment_reduce(x, reduce, lengths=pt.tensor([2, 3])), x)
