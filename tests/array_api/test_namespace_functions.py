@@ -374,6 +374,7 @@ def test_errors_are_the_standards():
             (lambda: xp.take(x, xp.asarray([0.5]), axis=1), TypeError),
             (lambda: xp.take_along_axis(x, xp.asarray([[0.5]])), TypeError),
             (lambda: xp.repeat(x, xp.asarray([1.5, 2.0]), axis=0), TypeError),
+            (lambda: xp.tensordot(x, x, axes=([1.5], [1])), TypeError),
             (lambda: xp.searchsorted(x[0], x[1], sorter=xp.asarray([0.0, 1.0, 2.0])), TypeError),
     ):
         with pytest.raises(error):

@@ -293,6 +293,13 @@ def test_embedding_with_gradients_scaled_by_frequency():
 
     same(value)
     same(slope)
+
+    def inside(lib):                    # the weights require grad outside of the batch alone
+        weights = lib.arange(6.0).reshape(2, 3, 1).requires_grad_()
+        found = lib.func.vmap(lambda w: lib.nn.functional.embedding(lib.tensor([0, 1, 1]), w,
+                                                                    scale_grad_by_freq=True))(weights)
+        return lib.autograd.grad(found.sum(), weights)[0]
+    assert inside(pt).tolist() == [[[1], [1], [0]]] * 2
     weight = pt.ones(2, 1, dtype=pt.bfloat16, requires_grad=True)       # counts above 256 are no bfloat16 numbers
     out = pt.nn.functional.embedding(pt.zeros(601, dtype=pt.int64), weight, scale_grad_by_freq=True)
     np.testing.assert_allclose(pt.autograd.grad(out.sum(), weight)[0].float().numpy(), [[1], [0]], atol=0.01)

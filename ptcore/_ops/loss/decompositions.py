@@ -7,8 +7,10 @@ from ptcore._ops.functions import (
     exp,
     expand,
     gather,
+    log_softmax,
     logsumexp,
     masked_fill,
+    relu,
     reshape,
     scatter_add,
     scatter_src,
@@ -76,12 +78,13 @@ def nll_loss_backward(grad, target, weight, total_weight, reduction, ignore_inde
 
 def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_index=-100,
                         label_smoothing=0.0):
-    x = input.to(stat_dtype(input))
-    axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, x.dtype)
-    lse = logsumexp(x, axis)
-    loss = _counted(lse - _picked(x, axis, safe), valid) * w
+    axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, stat_dtype(input))
+    # What does not count is 0, so that neither the loss nor a derivative of it sees its infinities.
+    x = _counted(input.to(stat_dtype(input)), unsqueeze(valid, axis))
+    lse, logs = logsumexp(x, axis), log_softmax(x, axis)
+    loss = -_picked(logs, axis, safe) * w
     if label_smoothing:
-        every = unsqueeze(lse, axis) - x
+        every = -logs
         if weight is not None:
             every = every * _by_class(weight, input.ndim, axis)
         spread = _counted(sum_of(every, axis), valid) * (label_smoothing / input.shape[axis])
@@ -94,7 +97,8 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
                            label_smoothing):
     axis, safe, valid, w = _targets(input.ndim, target, weight, ignore_index, g.dtype)
     lse = unsqueeze(lse, axis)
-    p = whole(exp(input - lse), lse, axis, 4e-6)
+    # An infinite score makes all of its row NaN, as it does in log_softmax.
+    p = whole(exp(input - lse), lse, axis, 4e-6) + (lse - lse).detach()
     zero = zeros(input.shape, dtype=g.dtype, device=g.device)
     share = unsqueeze(w, axis)
     onehot = scatter_src(zero, axis, unsqueeze(safe, axis), share)
@@ -111,7 +115,7 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
 def _gaps(input, target, margin):
     """(the margin violation of each score against the score of the row's class, mask of the row's class)."""
     target = unsqueeze(target, 1)
-    gap = clamp_min(margin - gather(input, 1, target) + input, 0)
+    gap = relu(margin - gather(input, 1, target) + input)
     own = target == arange(input.shape[1], device=input.device)
     return masked_fill(gap, own, 0), own
 
@@ -137,7 +141,7 @@ def _label_gaps(input, target):
     safe = masked_fill(target, ~valid, 0)
     is_label = unsqueeze(safe, 2) == arange(input.shape[1], device=input.device)
     hits = sum_of(is_label & unsqueeze(valid, 2), 1) > 0
-    gaps = clamp_min(1 - (unsqueeze(gather(input, 1, safe), 2) - unsqueeze(input, 1)), 0)
+    gaps = relu(1 - (unsqueeze(gather(input, 1, safe), 2) - unsqueeze(input, 1)))
     return gaps, unsqueeze(valid, 2) & unsqueeze(~hits, 1), is_label
 
 

@@ -27,6 +27,13 @@ def norm_slope(g, input, out, ord, dim):
     return sgn(input) * power * masked_fill(g, none, 0)
 
 
+def _gap_slope(g, gap, dist, p):
+    """The gradient of the p-norm of gaps. Each of several largest gaps gets all of it, as from the kernel."""
+    if p == float("inf"):
+        return masked_fill(sgn(gap) * g, abs(gap) != dist, 0)
+    return norm_slope(g, gap, dist, p, (-1,))
+
+
 def pair_distances(x1, x2, p):
     gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
     return vector_norm(gap, p, -1) if x1.shape[-1] else sum_of(gap, -1)
@@ -34,7 +41,7 @@ def pair_distances(x1, x2, p):
 
 def pair_distances_slope(g, x1, x2, dist, p):
     gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    return sum_of(norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,)), -2)
+    return sum_of(_gap_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p), -2)
 
 
 def _pairs(input):
@@ -53,7 +60,7 @@ def row_distances(input, p):
 def row_distances_slope(g, input, dist, p):
     first, second = _pairs(input)
     gap = select_rows(input, 0, first) - select_rows(input, 0, second)
-    slope = norm_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p, (-1,))
+    slope = _gap_slope(unsqueeze(g, -1), gap, unsqueeze(dist, -1), p)
     none = zeros(input.shape, dtype=input.dtype, device=input.device)
     return (scatter_add(none, 0, expand(unsqueeze(first, 1), slope.shape), slope)
             - scatter_add(none, 0, expand(unsqueeze(second, 1), slope.shape), slope))

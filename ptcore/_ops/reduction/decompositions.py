@@ -59,8 +59,11 @@ def segments(data, offsets, axis, reduce, start, given):
     count = offsets.shape[-1] - 1
     shape = (*data.shape[:axis], count + 2, *data.shape[axis + 1:])
     result = full(shape, start, dtype=data.dtype, device=data.device)
-    result = result.scatter_reduce(axis, _buckets(data, offsets, axis), data, _REDUCE[reduce])
+    alone = reduce in ("max", "min") and start == start         # elements that equal start share no gradient with it
+    result = result.scatter_reduce(axis, _buckets(data, offsets, axis), data, _REDUCE[reduce], include_self=not alone)
     result = slice(result, axis, 1, count + 1, 1)
+    if alone:
+        return masked_fill(result, result < start if reduce == "max" else result > start, start)
     return divided(result, _lengths(offsets, data, axis, given)) if reduce == "mean" else result
 
 

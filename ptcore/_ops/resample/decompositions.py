@@ -6,7 +6,7 @@ weight, derivative of the weight by the position): tensors of the grid's shape w
 from itertools import product
 
 from ptcore._ops.creation.creation import full_like, zeros
-from ptcore._ops.functions import cat, expand, gather, reshape, scatter_add, select, unsqueeze
+from ptcore._ops.functions import cat, expand, gather, reshape, scatter_add, select, unsqueeze, where
 from ptcore._ops.functions import sum as sum_of
 
 
@@ -32,7 +32,9 @@ def _reflected(x, low, high):
 def _padded(x, size, padding_mode, align_corners):
     if padding_mode == "reflection":
         x = _reflected(x, 0, 2 * (size - 1)) if align_corners else _reflected(x, -1, 2 * size - 1)
-    return x if padding_mode == "zeros" else x.clamp(0, size - 1)
+    if padding_mode == "zeros":
+        return x
+    return where((x > 0) & (x < size - 1), x, x.detach().clamp(0, size - 1))        # constant at the ends, too
 
 
 def _neighbours(x, size, mode, padding_mode, align_corners):
@@ -40,6 +42,8 @@ def _neighbours(x, size, mode, padding_mode, align_corners):
     x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     if mode != "bicubic":
         x = _padded(x, size, padding_mode, align_corners)
+    # As in the kernel: what is infinite or NaN lies far outside, or at the first place if padding has moved it inside.
+    x = x.masked_fill(~(abs(x.detach()) < 1e9), -100 if mode == "bicubic" or padding_mode == "zeros" else 0)
     one = full_like(x.detach(), 1)
     if mode == "nearest":
         return [(x.detach().round(), one, one * 0)]
@@ -61,7 +65,7 @@ def _by_position(coordinate, size, mode, padding_mode, align_corners):
     x = coordinate.detach()
     per_unit = (size - 1) / 2 if align_corners else size / 2
     if mode == "bicubic" or padding_mode == "zeros":
-        return full_like(x, per_unit)
+        return full_like(x, per_unit).masked_fill(~(abs(x * per_unit) < 1e9), 0)
     x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     sign = full_like(x, per_unit)
     if padding_mode == "reflection":

@@ -46,7 +46,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.history import ValueCheck, has_values
 from ptcore._tensor import Tensor
 
-INT64 = as_dtype("int64")
+INT64, FLOAT64 = as_dtype("int64"), as_dtype("float64")
 
 
 def _observations(op, input):
@@ -142,7 +142,8 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     values = sort(x, -1)[0]
     missing = sum(isnan(x), -1, True)
     count = clamp_min(n - missing, 1) if skip_nan else ones_like(missing) * n
-    where_ = reshape(q, (-1,)) * (count - 1).to(input.dtype)            # (..., number of q)
+    places = FLOAT64 if n > 16_000_000 else input.dtype     # float32 counts to 2**24; PyTorch takes no more than 16e6
+    where_ = reshape(q, (-1,)).to(places) * (count - 1).to(places)      # (..., number of q)
     share = where_ - floor(where_.detach())                 # the share of a linear interpolation has q's gradient
     where_ = where_.detach()
     low = floor(where_)
@@ -153,10 +154,11 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     elif interpolation == "lower":
         share = None
     elif interpolation == "midpoint":
-        share = (share > 0).to(input.dtype) * 0.5
+        share = (share > 0) * 0.5
     low = low.to(INT64)
     found = gather(values, -1, low)
     if share is not None:
+        share = share.to(input.dtype)
         high = gather(values, -1, clamp_max(low + 1, n - 1))
         step = masked_fill(high - found, (share == 0) | (high == found) & isinf(found), 0)
         found = where(share < 0.5, found + share * step, high - (1 - share) * step)      # as lerp, but correct for inf

@@ -193,3 +193,10 @@ def test_embedding_bag_offsets():
     assert weighted.tolist() == [[0, 1, 2], [0, 0, 0], [27, 30, 33]]
     weighted.sum().backward()
     assert weight.grad[3].tolist() == [3, 3, 3]
+
+
+def test_quantiles_of_more_elements_than_float32_counts():
+    n = 2**24 + 4
+    x = np.arange(n, dtype="f4")[::-1].copy()
+    for q in (1.0, 0.75):
+        np.testing.assert_allclose(pt.quantile(pt.from_numpy(x), q).item(), np.float32(q * (n - 1)), rtol=1e-7)
