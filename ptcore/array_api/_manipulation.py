@@ -104,6 +104,9 @@ def repeat(x, repeats, /, *, axis=None):
     if axis is None:
         x, axis = ptcore.reshape(x, (-1,)), 0
     if not isinstance(repeats, int):
+        if not isinstance(repeats, ptcore.Tensor) or repeats.dtype.kind not in "iu":
+            found = f"an array of {repeats.dtype}" if isinstance(repeats, ptcore.Tensor) else type(repeats).__name__
+            raise TypeError(f"repeat: repeats must be an int or an array of integers, got {found}")
         repeats = repeats.to(ptcore.int64)
         if repeats.ndim == 0 or repeats.shape == (1,):
             repeats = int(repeats)

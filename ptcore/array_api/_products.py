@@ -1,4 +1,6 @@
 """Products of arrays of any numeric dtypes."""
+import operator
+
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore.array_api._dtypes import promoted
@@ -40,7 +42,7 @@ def tensordot(x1, x2, /, *, axes=2):
     """
     x1, x2 = promoted(x1, x2)
     if not isinstance(axes, int):
-        axes = [[int(a) for a in side] for side in axes]
+        axes = [[operator.index(a) for a in side] for side in axes]
     return ptcore.tensordot(x1, x2, axes)
 
 
