@@ -502,7 +502,7 @@ def as_array(obj, dtype, device, copy):
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
-    cdef int64_t number = read_index(count, b"frombuffer", b"count")
+    cdef int64_t length = read_index(count, b"frombuffer", b"count")
     cdef int64_t begin = read_index(offset, b"frombuffer", b"offset")
     view = memoryview(buffer) if PyObject_CheckBuffer(buffer) else no_buffer("frombuffer")
     if not view.c_contiguous:
@@ -511,20 +511,18 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         raise ValueError("frombuffer: the buffer must not be empty")
     cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
-    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1, length
+    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1
     if begin < 0 or begin >= n:
         raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {begin}")
-    if number == 0:
+    if length == 0:
         raise ValueError(f"frombuffer: both buffer length ({n}) and count (0) must not be 0")
-    if number < 0:
+    if length < 0:
         if (n - begin) % item:
             raise ValueError(f"frombuffer: the {n - begin} bytes from {begin} on are no multiple of the size {item}")
         length = (n - begin) // item
-    else:
-        length = number
-        if length > (n - begin) // item:
-            raise ValueError(f"frombuffer: {number} items of {item} bytes need {<object>length * item} "
-                             f"bytes, got {n - begin}")
+    elif length > (n - begin) // item:
+        raise ValueError(f"frombuffer: {length} items of {item} bytes need {<object>length * item} bytes, got "
+                         f"{n - begin}")
     pt_storage_incref(raw.storage)
     t = offered("frombuffer", wrap_storage(raw.storage, begin, code, 1, &length, &one))
     if requires_grad:
