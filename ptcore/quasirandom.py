@@ -1,12 +1,15 @@
 """Low-discrepancy points in a cube: ``SobolEngine``, with SciPy's direction numbers."""
-from ptcore._ops.checked import integer
+from operator import index
 
 __all__ = ["SobolEngine"]
 
 
 def _count(method, n):
     """A number of points."""
-    n = integer(f"SobolEngine.{method}", "n", n)
+    try:
+        n = index(n)
+    except TypeError:
+        raise TypeError(f"SobolEngine.{method}: n must be int, got {type(n).__name__}") from None
     if n < 0:
         raise ValueError(f"SobolEngine.{method}: n must not be negative, got {n}")
     return n

@@ -75,6 +75,7 @@ IN_PYTHON = {
     "cuda/nvtx.py:range": "a range of a tool",
     "cuda/profiler.py:profile": "tells a tool to record",
     "fx/graph.py:_At": "set where it is made, as in PyTorch: a place in one graph",
+    "hub.py:_config": "of sys.path, which the imports inside read and write from Python too",
     "jit/capture/calls.py:_Managed": "a context of the user's, whatever that is",
     "jit/capture/calls.py:Watched": "a count of one capture, which is gone with the exception",
     "jit/_script/calls.py:note_call": "entering changes nothing",

@@ -382,6 +382,8 @@ def threads(lib):
     now = lib.get_num_threads()
     lib.set_num_threads(before)
     return [now, lib.get_num_threads() == before, outcome(lambda lib: lib.set_num_threads(0), lib),
+            *(outcome(lambda lib, n=n: lib.set_num_threads(n), lib) in ("TypeError", "RuntimeError")
+              for n in (1.5, True, "1")),
             lib.get_num_interop_threads() >= 1, outcome(lambda lib: lib.set_num_interop_threads(0), lib)]
 
 

@@ -515,8 +515,10 @@ def as_array(obj, dtype, device, copy):
     return _placed(t if t is obj else offered("asarray", t), _default_device() if device is None else device, False)
 
 
-def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_grad=False):
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor over a buffer's bytes from ``offset`` on."""
+    cdef int64_t length = read_index(count, b"frombuffer", b"count")
+    cdef int64_t begin = read_index(offset, b"frombuffer", b"offset")
     view = memoryview(buffer) if PyObject_CheckBuffer(buffer) else no_buffer("frombuffer")
     if not view.c_contiguous:
         raise ShapeError("frombuffer: the buffer's items must follow each other in memory")
@@ -524,22 +526,20 @@ def frombuffer(buffer, *, dtype, int64_t count=-1, int64_t offset=0, requires_gr
         raise ValueError("frombuffer: the buffer must not be empty")
     cdef Tensor raw = from_buffer(view.cast("B"), "frombuffer")
     cdef int code = as_code(dtype, b"frombuffer", b"dtype")
-    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1, length
-    if offset < 0 or offset >= n:
-        raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {offset}")
-    if count == 0:
+    cdef int64_t item = ITEMSIZE[code], n = raw.count, one = 1
+    if begin < 0 or begin >= n:
+        raise ValueError(f"frombuffer: offset must be in [0, {n - 1}], got {begin}")
+    if length == 0:
         raise ValueError(f"frombuffer: both buffer length ({n}) and count (0) must not be 0")
-    if count < 0:
-        if (n - offset) % item:
-            raise ValueError(f"frombuffer: the {n - offset} bytes from {offset} on are no multiple of the size {item}")
-        length = (n - offset) // item
-    else:
-        length = count
-        if length > (n - offset) // item:
-            raise ValueError(f"frombuffer: {count} items of {item} bytes need {<object>length * item} "
-                             f"bytes, got {n - offset}")
+    if length < 0:
+        if (n - begin) % item:
+            raise ValueError(f"frombuffer: the {n - begin} bytes from {begin} on are no multiple of the size {item}")
+        length = (n - begin) // item
+    elif length > (n - begin) // item:
+        raise ValueError(f"frombuffer: {length} items of {item} bytes need {<object>length * item} bytes, got "
+                         f"{n - begin}")
     pt_storage_incref(raw.storage)
-    t = offered("frombuffer", wrap_storage(raw.storage, offset, code, 1, &length, &one))
+    t = offered("frombuffer", wrap_storage(raw.storage, begin, code, 1, &length, &one))
     if requires_grad:
         t.requires_grad = True
     return t

@@ -1,4 +1,5 @@
 """Chooses the ISA level and fills the tables of loops and kernels for it."""
+import operator
 import os
 
 from ptcore._types cimport pt_call, pt_kernel_entry, pt_param, pt_view
@@ -86,14 +87,20 @@ def get_num_threads():
     return pt_get_num_threads()
 
 
-def set_num_threads(int n):
+def set_num_threads(n):
     """Sets how many threads large operations are split over. Results do not depend on it.
 
     Raises
     ------
     RuntimeError
         If n is not positive.
+    TypeError
+        If n is no int.
     """
+    # a parameter of C's type int would cut 1.5
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"set_num_threads: n must be int, got {type(n).__name__}")
+    n = operator.index(n)
     if n < 1:
         raise RuntimeError(f"set_num_threads: n must be positive, got {n}")
     pt_set_num_threads(n)

@@ -94,8 +94,9 @@ def permute_dims(x, /, axes):
 
 def positions(x, op, name):
     """An array of integers as int64."""
-    if x.dtype.kind not in "iu":
-        raise TypeError(f"{op}: {name} must be an array of integers, got {x.dtype.name}")
+    if not isinstance(x, ptcore.Tensor) or x.dtype.kind not in "iu":
+        found = x.dtype.name if isinstance(x, ptcore.Tensor) else type(x).__name__
+        raise TypeError(f"{op}: {name} must be an array of integers, got {found}")
     return x.to(ptcore.int64)
 
 

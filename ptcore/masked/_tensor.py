@@ -1,4 +1,6 @@
 """Tensors that carry a mask of the elements that count."""
+from operator import index
+
 import ptcore
 from ptcore import Tensor
 from ptcore._ops.checked import flag
@@ -82,7 +84,10 @@ def as_masked_tensor(data, mask):
     tensor([0., 1.])
     """
     check(data, mask)
-    return wrapped(data.clone(), mask.clone())
+    mask = mask.clone()
+    # A clone would hand on NaN where the slope at a masked-out element is infinite: 0 times infinity.
+    copied = ptcore.where(mask, data, data.detach()) if data.requires_grad else data.clone()
+    return wrapped(copied, mask)
 
 
 def wrapped(data, mask):
@@ -197,6 +202,22 @@ class MaskedTensor(Tensor):
             raise ValueError("item: the element is masked out")
         return self.get_data().item()
 
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        return index(self.item())
+
+    def numpy(self, *args, **kwargs):
+        """Refused, since the mask would be lost."""
+        raise TypeError("numpy: there is no form of it for a MaskedTensor; use get_data() or to_tensor(value)")
+
     def tolist(self):
         """The elements as nested lists, with None for masked-out ones."""
         return _listed(self.get_data().tolist(), self.get_mask().tolist())
@@ -206,7 +227,8 @@ class MaskedTensor(Tensor):
 
     def __lt__(self, other):
         data = other.get_data() if is_masked_tensor(other) else other
-        return wrapped(self.get_data() < data, self.get_mask())
+        result = self.get_data() < data
+        return wrapped(result, self.get_mask().expand(result.shape))
 
     def __repr__(self, *, tensor_contents=None):
         data, mask = self.get_data().detach(), self.get_mask()

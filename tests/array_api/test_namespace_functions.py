@@ -389,3 +389,13 @@ def test_every_function_is_called():
                  "utility", "indexing"):
         for line in SIGNATURES[part]:
             assert line.partition("(")[0] in text, line
+
+
+@pytest.mark.parametrize("call", [
+    lambda: xp.repeat(xp.asarray([1, 2]), xp.asarray([1.5])), lambda: xp.repeat(xp.asarray([1, 2]), 1.5),
+    lambda: xp.repeat(xp.asarray([1, 2]), xp.asarray([True, False])),
+    lambda: xp.tensordot(xp.ones((2, 3)), xp.ones((3, 2)), axes=((1.5,), (0,))),
+])
+def test_numbers_are_not_cut(call):
+    with pytest.raises(TypeError):
+        call()

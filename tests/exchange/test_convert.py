@@ -371,6 +371,12 @@ def test_frombuffer_refusals(arguments):
         pt.frombuffer(bytearray(16), dtype=pt.int32, **arguments)
 
 
+@pytest.mark.parametrize("arguments", [{"count": 1.5}, {"offset": 1.5}, {"count": "1"}, {"count": None}])
+def test_frombuffer_cuts_no_numbers(arguments):
+    with pytest.raises(TypeError, match=r"frombuffer: (count|offset) must be int"):
+        pt.frombuffer(bytearray(16), dtype=pt.uint8, **arguments)
+
+
 def test_frombuffer_counts_bytes_that_no_int64_holds():
     with pytest.raises(ValueError, match=f"need {2**64} bytes, got 16"):
         pt.frombuffer(bytearray(16), dtype=pt.int32, count=2**62)

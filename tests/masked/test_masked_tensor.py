@@ -1,6 +1,7 @@
 """MaskedTensor: what carries its mask along, what refuses, its gradients."""
 import copy
 import math
+import operator
 import pickle
 
 import numpy as np
@@ -189,3 +190,27 @@ def test_copies_and_items():
         y.copy_(make(mask=~MASK))
     with pytest.raises(TypeError, match="__setitem__: there is no form"):
         y[0] = 1
+
+
+def test_a_comparison_broadcasts_the_mask():
+    x = masked.masked_tensor(pt.tensor([[1.], [2.]]), pt.tensor([[True], [False]]))
+    for found in (x < pt.tensor([0., 3.]), pt.tensor([0., 3.]) > x):
+        assert found.tolist() == [[False, True], [None, None]]
+        assert found.get_mask().shape == found.shape
+
+
+def test_a_number_of_a_masked_out_element_is_refused():
+    x = masked.masked_tensor(pt.tensor([1, 2]), pt.tensor([True, False]))
+    for read in (float, int, complex, bool, operator.index):
+        assert read(x[0]) == 1
+        with pytest.raises(ValueError, match="masked out"):
+            read(x[1])
+    with pytest.raises(TypeError, match="numpy"):
+        x.numpy()
+
+
+def test_gradients_are_zero_where_the_slope_of_a_masked_out_element_is_not_finite():
+    x = pt.tensor([4., -1., 0., 1.], requires_grad=True)
+    mask = pt.tensor([True, False, False, True])
+    masked.as_masked_tensor(x, mask).sqrt().sum().backward()
+    assert x.grad.tolist() == [0.25, 0.0, 0.0, 0.5]
