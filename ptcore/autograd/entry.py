@@ -162,8 +162,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs = _sequence(outputs, "grad", "outputs")
     inputs = _sequence(inputs, "grad", "inputs")
     if only_inputs is not True and not flag("grad", "only_inputs", only_inputs):
-        warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradients of other "
-             "parts of the graph, use ptcore.autograd.backward.", FutureWarning)
+        warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradients of "
+             "other parts of the graph, use ptcore.autograd.backward.", FutureWarning)
     if not inputs:
         raise RuntimeError("grad: inputs must not be empty")
     if materialize_grads and allow_unused is False:
