@@ -40,8 +40,7 @@ def write_trace(profile, path, metadata=None):
         whole[key] = json.loads(text)
     whole.update(host_name=socket.gethostname(), displayTimeUnit="ms", baseTimeNanoseconds=0, traceName=str(path),
                  traceEvents=trace)
-    opened = (gzip.open(path, "wt", encoding="utf-8") if str(path).endswith(".gz")
-              else open(path, "w", encoding="utf-8"))
+    opened = gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w")
     with opened as file:
         json.dump(whole, file)
 

@@ -258,7 +258,7 @@ class EventList(list):
             for _ in event.kernels:
                 trace.append({**where, "ph": "s", "id": next(flows), "cat": f"cpu_to_{self._use_device or 'cuda'}",
                               "args": {}})
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w") as file:
             json.dump(trace, file)
 
     def supported_export_stacks_metrics(self):
@@ -278,7 +278,7 @@ class EventList(list):
             raise ValueError("metric should be one of: " + str(_METRICS))
         plain = str.maketrans(" ;\t\n", "____")
         attribute = _device_name(metric)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w") as file:
             for event in self:
                 value = int(getattr(event, attribute))
                 if event.stack and value > 0:
