@@ -126,6 +126,13 @@ def devices_and_ranges(n: int):
     return str(device), str(other), pt.finfo(type=pt.float16).max, pt.iinfo(type=pt.int8).max, round(n / 2, None) + 0.0
 
 
+def lists_of_pairs(x: list[int]):
+    named = dict(zip([str(a) for a in x], x))
+    pairs = sorted(zip(x, [a * 0.5 for a in x]))
+    return (list(zip(x, pairs)), list(enumerate(x)), list(zip(x, range(2), x)), named, list(enumerate(reversed(x))),
+            [p for p in zip(x, x)])
+
+
 def flags_by_position(x):
     a, b = pt.unique(x, True, True)
     c, d, e = x.unique(True, True, True)
@@ -136,7 +143,7 @@ def flags_by_position(x):
 @pytest.mark.parametrize(("function", "calls"), [
     (zipped_with_a_tuple, [[1, 2, 3, 4], [5], [], [1, 9, 1]]), (comprehensions_that_keep_nothing, [[1, 2], []]),
     (kinds, [True, 1, 1.5, "a"]), (kinds_of_items, [pt.tensor(True), pt.tensor(1), pt.tensor(1.5)]),
-    (devices_and_ranges, [5]), (flags_by_position, [pt.tensor([3, 1, 3, 2])])])
+    (devices_and_ranges, [5]), (lists_of_pairs, [[3, 1, 2], []]), (flags_by_position, [pt.tensor([3, 1, 3, 2])])])
 def test_as_python(function, calls):
     scripted = jit.script(function)
     for x in calls:

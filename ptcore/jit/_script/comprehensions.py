@@ -79,7 +79,7 @@ class Comprehensions:
         """A new list of the items of an Iterable."""
         if over.items is not None:
             return self.make_list([self.as_value(x) for x in over.items], inner)
-        return self.collect(ast.Pass(), over, lambda item: item, inner)
+        return self.collect(ast.Pass(), over, self.as_value, inner)      # items of zip are lists of values
 
     # -- comprehensions ----------------------------------------------------------------------------
 
