@@ -79,10 +79,16 @@ def register_backend(compiler_fn=None, name=None, tags=()):
     ------
     ValueError
         If the name is taken.
+    TypeError
+        If ``compiler_fn`` is not callable, or the name is no text.
     """
     if compiler_fn is None:
         return lambda f: register_backend(f, name, tags)
-    name = name or compiler_fn.__name__
+    if not callable(compiler_fn):
+        raise TypeError(f"register_backend: expected a callable, got {type(compiler_fn).__name__}")
+    name = getattr(compiler_fn, "__name__", None) if name is None else name
+    if not isinstance(name, str):
+        raise TypeError(f"register_backend: name must be a str, got {name!r}")
     if name in _compile.backends:
         raise ValueError(f"register_backend: there is a backend {name!r} already")
     _compile.backends[name] = compiler_fn
@@ -147,8 +153,19 @@ def allow_in_graph(fn):
         return [allow_in_graph(f) for f in fn]
     if not callable(fn):
         raise TypeError(f"allow_in_graph: expected a callable, got {type(fn).__name__}")
-    fn._captured_as = lambda r, args, kwargs: fn(*[calls.native(r, a) for a in args],
-                                                 **{k: calls.native(r, v) for k, v in kwargs.items()})
+
+    def call(r, args, kwargs):
+        return fn(*[calls.native(r, a) for a in args], **{k: calls.native(r, v) for k, v in kwargs.items()})
+    return _captured_as("allow_in_graph", fn, call)
+
+
+def _captured_as(op, fn, capture):
+    """Marks a function with the way in which it is captured."""
+    try:
+        fn._captured_as = capture
+    except AttributeError:
+        raise TypeError(f"{op}: expected a function written in Python, or an object that takes attributes, got "
+                        f"{type(fn).__name__}") from None
     return fn
 
 
@@ -163,8 +180,7 @@ def assume_constant_result(fn):
             made = fn(*args, **kwargs)
         r.kept.append(made)
         return r.track(made, r.object_source(made, f"{fn.__name__}()"))
-    fn._captured_as = constant
-    return fn
+    return _captured_as("assume_constant_result", fn, constant)
 
 
 def cudagraph_mark_step_begin():

@@ -123,6 +123,8 @@ CASES = {
     "sparse_grad": lambda lib: lib.gather(lib.ones(3), 0, lib.tensor([0]), sparse_grad=True),
     "rcond": lambda lib: lib.linalg.pinv(lib.eye(2), rcond=0.1),
     "no differentiable input": lambda lib: lib.autograd.gradcheck(lib.exp, (lib.ones(2),)),
+    "only_inputs": lambda lib: (lambda x: lib.autograd.grad(x.sum(), x, only_inputs=False))(
+        lib.ones(2, requires_grad=True)),
     "wrong gradient": lambda lib: lib.autograd.gradcheck(
         lambda x: x.detach() + x, (lib.ones(2, dtype=lib.float64, requires_grad=True),), fast_mode=True),
 }

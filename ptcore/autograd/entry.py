@@ -134,22 +134,26 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
     Parameters
     ----------
-    outputs, inputs : Tensor, GradientEdge, or sequence of them
+    outputs : Tensor, GradientEdge, or sequence of them
+    inputs : Tensor, GradientEdge, sequence of them, or dict of Tensors
+        A dict, such as ``dict(model.named_parameters())``, makes the result one with the same keys.
     grad_outputs : Tensor, None or a sequence of them
         The vector of the vector-Jacobian product; ones for scalars if None.
     retain_graph, create_graph : bool
         As in ``backward``.
+    only_inputs : bool
+        Deprecated: gradients of other tensors are never accumulated.
     allow_unused : bool, optional
         Return None for an input that the outputs do not depend on, instead of raising.
     is_grads_batched : bool
         Each of ``grad_outputs`` has a dim more, the first, that counts cotangents, as have the gradients: one backward
         for all, by :func:`ptcore.vmap`.
     materialize_grads : bool
-        Zeros in place of None.
+        Zeros in place of None, which require gradients with ``create_graph``.
 
     Returns
     -------
-    tuple of Tensor
+    tuple or dict of Tensor
 
     Examples
     --------
@@ -158,8 +162,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> ptcore.autograd.grad(x * x, x)
     (tensor(6.),)
     """
+    if type(inputs) is dict:
+        found = grad(outputs, list(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
+                     allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, found, strict=True))
     outputs = _sequence(outputs, "grad", "outputs", grad_outputs)
     inputs = _sequence(inputs, "grad", "inputs")
+    if only_inputs is not True and not flag("grad", "only_inputs", only_inputs):
+        warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradients of "
+             "other parts of the graph, use ptcore.autograd.backward.", FutureWarning)
     if not inputs:
         raise RuntimeError("grad: inputs must not be empty")
     if materialize_grads and allow_unused is False:
@@ -183,7 +194,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             if not allow_unused:
                 raise _not_used()
             if materialize_grads:
-                found[k] = zeros_like(inputs[k]).requires_grad_()       # so that it can be differentiated again
+                found[k] = _zeros(inputs[k], create_graph)
     return tuple(found)
 
 
@@ -212,8 +223,15 @@ def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, al
         raise _not_used()
     if materialize_grads:
         size = given[0].shape[0]
-        result = [zeros_like(x).expand((size, *x.shape)) if g is None else g for g, x in zip(result, inputs)]
+        result = [_zeros(x, create_graph).expand((size, *x.shape)) if g is None else g
+                  for g, x in zip(result, inputs)]
     return tuple(result)
+
+
+def _zeros(x, create_graph):
+    """The gradient by a tensor that is not used, of which there may be derivatives as of others."""
+    made = zeros_like(x)
+    return made.requires_grad_() if create_graph else made
 
 
 def _not_used():

@@ -84,7 +84,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
     contents = _files.read(f, map_location, mmap, wanted)
     try:
         made = _program(contents)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         if isinstance(error, CorruptFileError):
             raise
         raise CorruptFileError(f"load: the program is damaged: {error}") from error

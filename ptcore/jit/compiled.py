@@ -10,6 +10,7 @@ import weakref
 
 from ptcore._errors import warn
 from ptcore._interpret import innermost
+from ptcore._ops.checked import flag
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
 from ptcore._state import is_grad_enabled, is_history_recorded
@@ -30,7 +31,7 @@ from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
-from ptcore.jit.capture.tracer import Sourceless, Unsupported
+from ptcore.jit.capture.tracer import Sourceless, Stop, Unsupported
 from ptcore.nn.modules.module import Module, note_path
 from ptcore.nn.modules.module_hooks import has_hooks
 
@@ -43,7 +44,15 @@ STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
 class CaptureError(RuntimeError):
-    """Raised where a function under ``fullgraph=True`` is not captured as one graph."""
+    """Raised where a function under ``fullgraph=True`` is not captured as one graph, or a user's backend raises."""
+
+
+class _BackendStop(Stop):
+    """Ends a capture because the user's backend raised the error ``__cause__``."""
+
+    def for_the_user(self, name):
+        error = self.__cause__
+        return CaptureError(f"compile: the backend of {name} raises {type(error).__name__}: {error}")
 
 
 class _State(threading.local):
@@ -84,11 +93,13 @@ _all = weakref.WeakSet()
 
 # -- backends ---------------------------------------------------------------------------------------------------------
 
-def _eager(module, inputs):
+# Options of PyTorch's backends mean nothing to these.
+
+def _eager(module, inputs, **options):
     return module.forward
 
 
-def _cpu(module, inputs):
+def _cpu(module, inputs, **options):
     from ptcore.jit._backend import compile_graph
     from ptcore.jit.passes import copy_of, fold
     module = copy_of(module)            # a copy owns its constants
@@ -110,7 +121,7 @@ def find_backend(backend):
     """
     if callable(backend):
         return backend
-    if backend not in backends:
+    if type(backend) is not str or backend not in backends:
         raise CaptureError(f"compile: there is no backend {backend!r}; there are {sorted(backends)}")
     return backends[backend]
 
@@ -132,9 +143,16 @@ class Settings:
         return made
 
     def make(self, module, inputs):
-        made = self.backend(module, inputs, **self.options) if self.options else self.backend(module, inputs)
-        if not callable(made):
-            raise TypeError(f"compile: the backend must return a callable, got {type(made).__name__}")
+        if self.backend is _cpu or self.backend is _eager:
+            return self.backend(module, inputs)
+        try:
+            made = self.backend(module, inputs, **self.options or {})
+            if not callable(made):
+                raise TypeError(f"the backend must return a callable, got {type(made).__name__}")
+        except Exception as error:
+            if comes_from_signal(error):
+                raise
+            raise _BackendStop from error
         return made
 
 
@@ -273,6 +291,11 @@ class Compiled(Entry):
             if has_effects:
                 raise CaptureError(f"{self.name} cannot go on behind a step that it has made: "
                                    f"{stop.reason}{_at(stop.where)}") from None
+        except _BackendStop as stop:
+            if not has_effects:
+                capture.undo()
+                self.take_back(path[0][0], copies, offset)
+            raise stop.for_the_user(self.name) from stop.__cause__
         except BaseException as error:
             if has_effects:
                 raise
@@ -325,11 +348,13 @@ class Compiled(Entry):
         grad, offset = is_grad_enabled(), default_generator._position()
         for symbols in (True, False):       # a capture that fails with symbols is tried without
             capture = self.capture(flat, kwargs, symbols=symbols)
-            failed = raised = None
+            failed = raised = broken = None
             try:
                 result = self.run_capture(capture)
             except Unsupported as stop:
                 failed = stop
+            except _BackendStop as stop:
+                broken = stop
             except BaseException as error:  # the program's error or only the tracer's: the eager call shows which
                 if is_not_the_programs(error):
                     capture.undo()
@@ -346,6 +371,8 @@ class Compiled(Entry):
             set_mode(grad)
             if not capture.symbolic:
                 break
+        if broken is not None:
+            raise broken.for_the_user(self.name) from broken.__cause__
         if failed is not None:
             self.refuse(failed)
             if isinstance(failed, Sourceless) and failed.code is _code_of(self.function):
@@ -612,7 +639,8 @@ class OptimizedModule(Module):
 
     def __reduce__(self):
         settings = self._compiled.settings
-        return _again, (self._orig_mod, settings.fullgraph, settings.dynamic, settings.backend, settings.options)
+        return _again, (self._orig_mod, settings.fullgraph, settings.dynamic, settings.backend, settings.options,
+                        settings.limit, settings.name)
 
     def __deepcopy__(self, memo):
         import copy
@@ -622,8 +650,10 @@ class OptimizedModule(Module):
         return f"OptimizedModule(\n  (_orig_mod): {repr(self._orig_mod).replace(chr(10), chr(10) + '  ')}\n)"
 
 
-def _again(module, *settings):
-    return OptimizedModule(module, Settings(*settings))
+def _again(module, fullgraph, dynamic, backend, options, limit=LIMIT, name=None):
+    settings = Settings(fullgraph, dynamic, backend, options)
+    settings.limit, settings.name = limit, name
+    return OptimizedModule(module, settings)
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
@@ -653,7 +683,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         Accepted for programs of PyTorch: "default", "reduce-overhead", "max-autotune" or
         "max-autotune-no-cudagraphs"; all mean the same here.
     options : dict, optional
-        Handed to the backend as keywords.
+        Handed to a backend of one's own as keywords. "cpu" and "eager" have none, and leave those of PyTorch unread.
     name : str, optional
         The name of the function in warnings and errors.
     disable : bool, default: False
@@ -668,7 +698,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     Raises
     ------
     RuntimeError
-        If ``mode`` and ``options`` are both given, or a name is unknown.
+        If ``mode`` and ``options`` are both given, or a name is unknown; at a call, if a backend of one's own raises an
+        error.
 
     Examples
     --------
@@ -683,6 +714,12 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         raise RuntimeError("compile: give either mode or options, not both")
     if mode not in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
         raise RuntimeError(f"compile: unknown mode {mode!r}")
+    fullgraph, disable = flag("compile", "fullgraph", fullgraph), flag("compile", "disable", disable)
+    dynamic = None if dynamic is None else flag("compile", "dynamic", dynamic)
+    if recompile_limit is not None and (type(recompile_limit) is not int or recompile_limit < 1):
+        raise ValueError(f"compile: recompile_limit must be a positive int, got {recompile_limit!r}")
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"compile: options must be a dict, got {type(options).__name__}")
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
                                  options=options, name=name, disable=disable, recompile_limit=recompile_limit)
@@ -690,7 +727,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
     if disable:
         return model
-    settings = Settings(bool(fullgraph), dynamic, default_backend[0] if backend is None else backend, options)
+    settings = Settings(fullgraph, dynamic, default_backend[0] if backend is None else backend, options)
     settings.name, settings.limit = name, LIMIT if recompile_limit is None else recompile_limit
     if isinstance(model, Module):
         return model if isinstance(model, OptimizedModule) else OptimizedModule(model, settings)

@@ -15,7 +15,6 @@ from ptcore import Tensor
 from ptcore._contexts import Changed
 from ptcore._lazy import MOVED
 from ptcore._libraries import library
-from ptcore._ops.checked import flag
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 from ptcore.storage import TypedStorage
@@ -138,7 +137,9 @@ def allow_pickle(allowed) -> None:
     allowed : bool
     """
     global _allow_pickle
-    _allow_pickle = flag("allow_pickle", "allowed", allowed)
+    if not isinstance(allowed, bool):
+        raise TypeError(f"allow_pickle: allowed must be a bool, got {allowed!r}")
+    _allow_pickle = allowed
 
 
 def pickle_is_allowed():

@@ -4,7 +4,6 @@ import mmap
 import os
 
 from ptcore._contexts import Changed
-from ptcore._ops.checked import flag
 from ptcore._state import set_setting, setting
 
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", None)
@@ -32,7 +31,9 @@ def set_crc32_options(compute_crc32):
     False
     >>> ptcore.serialization.set_crc32_options(True)
     """
-    set_setting("save crc32", flag("set_crc32_options", "compute_crc32", compute_crc32))
+    if not isinstance(compute_crc32, bool):
+        raise TypeError(f"set_crc32_options: compute_crc32 must be a bool, got {compute_crc32!r}")
+    set_setting("save crc32", compute_crc32)
 
 
 def get_default_load_endianness():

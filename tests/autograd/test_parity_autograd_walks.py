@@ -142,6 +142,35 @@ def unused_materialized(T):
 
 
 @program
+def unused_materialized_and_differentiated(T):
+    x, y = leaf(T), T.arange(3.0).requires_grad_()
+    f, found = (x ** 2).sum(), []
+    for _ in range(5):
+        g, h = T.autograd.grad(f, (x, y), create_graph=True, materialize_grads=True)
+        found += [g, h, g.requires_grad, h.requires_grad, h.is_leaf]
+        f = (g ** 3).sum()
+    f = x.sum()
+    for _ in range(3):
+        g, = T.autograd.grad(f, x, create_graph=True, materialize_grads=True)
+        f = g.sum()
+    return found, g, T.autograd.grad((x * 2).sum(), y, materialize_grads=True)[0].requires_grad
+
+
+@program
+def inputs_by_name(T):
+    x, y, z = leaf(T), leaf(T), leaf(T)
+    found = T.autograd.grad((x * y).sum(), {"x": x, "y": y, 3: z}, allow_unused=True)
+    assert type(found) is dict
+    more = T.autograd.grad(x * y, {"b": y}, T.ones(2, 4, dtype=T.float64), is_grads_batched=True)
+    return list(found), list(found.values()), more["b"]
+
+
+@program
+def no_inputs_by_name(T):
+    T.autograd.grad(leaf(T).sum(), {})
+
+
+@program
 def unused_materialized_but_refused(T):
     x, y = leaf(T), leaf(T)
     T.autograd.grad(x.sum(), (x, y), materialize_grads=True, allow_unused=False)

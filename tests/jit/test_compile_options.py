@@ -1,5 +1,8 @@
 """Options of ``compile`` and what ``compiler`` offers: limits, backends, stances, what is left out or substituted."""
+import copy
+import functools
 import itertools
+import pickle
 
 import pytest
 import test_guards
@@ -284,3 +287,71 @@ def test_modes_after_an_error():
         else:
             equal(compiled(x, places), f(x, places))
         assert pt.is_grad_enabled()
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_errors_of_a_backend(fullgraph):
+    """They are not taken for those of the tracer, and what the call has done is taken back."""
+    def backend(module, inputs):
+        if len(made) == 1:
+            raise ValueError("no second graph")
+        made.append(module)
+        return module.forward
+
+    def f(x):
+        try:
+            x.add_(1)
+            if not fullgraph and x.sum() > 0:
+                return x * 2
+        except Exception:                   # the program does not handle them either
+            return None
+        return x
+
+    made = [None] if fullgraph else []
+    x = pt.ones(2)
+    with pytest.raises(RuntimeError, match=r"the backend of .*f raises ValueError: no second graph") as info:
+        pt.compile(f, backend=backend, fullgraph=fullgraph)(x)
+    assert isinstance(info.value.__cause__, ValueError) and x.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="the backend must return a callable, got int"):
+        pt.compile(lambda x: x + 1, backend=lambda module, inputs: 5)(x)
+
+
+def test_a_backend_that_takes_no_symbols():
+    def backend(module, inputs):
+        if any(not isinstance(x, pt.Tensor) for x in inputs):
+            raise TypeError("only tensors")
+        return module.forward
+    compiled = pt.compile(lambda x, n: x * n, backend=backend)
+    for n in (2, 3, 4):
+        equal(compiled(X, n), X * n)
+
+
+def test_options_of_the_own_backends_are_left_unread():
+    for backend in ("cpu", "eager"):
+        watched = pt.compile(lambda x: x * 2 + 1, backend=backend, options={"max_autotune": True}, fullgraph=True)
+        equal(watched(X), X * 2 + 1)
+
+
+@pytest.mark.parametrize("options", [{"fullgraph": "no"}, {"dynamic": "yes"}, {"disable": "no"}, {"backend": 5},
+                                     {"recompile_limit": 1.5}, {"recompile_limit": 0}, {"options": [1]}], ids=str)
+def test_options_of_wrong_types(options):
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        pt.compile(lambda x: x, **options)
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        pt.compile(**options)(lambda x: x)
+
+
+def test_pickles_keep_the_settings():
+    module = pt.compile(pt.nn.Linear(2, 2), name="line", recompile_limit=3, dynamic=False)
+    for other in (copy.copy(module), copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        found = other._compiled.settings
+        assert (found.name, found.limit, found.dynamic) == ("line", 3, False)
+
+
+def test_marks_on_what_takes_none():
+    for mark in (pt.compiler.allow_in_graph, pt.compiler.assume_constant_result):
+        with pytest.raises(TypeError, match="expected a function written in Python"):
+            mark(len)
+    for backend, name in (("cpu", "other"), (functools.partial(len), None), (len, 5)):
+        with pytest.raises(TypeError, match="register_backend: "):
+            pt.compiler.register_backend(backend, name)

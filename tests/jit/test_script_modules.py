@@ -602,6 +602,8 @@ def test_settings():
         jit.set_fusion_strategy([("a", 1)])
     with jit.optimized_execution(False):
         assert jit.script(nn.ReLU())(ptcore.ones(1)).item() == 1
+    with pytest.raises((TypeError, ValueError)):
+        jit.optimized_execution("no")
     assert jit.onednn_fusion_enabled() is False and jit.enable_onednn_fusion(False) is None
     for use in (jit.strict_fusion, lambda: jit.fuser("fuser1"), jit.last_executed_optimized_graph,
                 lambda: jit.enable_onednn_fusion(True)):
@@ -623,3 +625,63 @@ def use_loop(x, n: int):
 
 def calls_loop(x, n: int):
     return use_loop(ptcore.tan(x), n + 1)
+
+
+class Beyond(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.ParameterList([nn.Parameter(ptcore.full((1,), float(k))) for k in range(3)])
+
+    def forward(self, x):
+        return x * self.weights[3]
+
+
+class Zipped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(1, 1) for _ in range(3)])
+
+    def forward(self, x, more: list[Tensor]):
+        for layer, y in zip(self.layers, more):
+            x = x + layer(y)
+        return x
+
+
+class Finality(nn.Module):
+    stage: "Finals"     # noqa: F821
+    known: "Final[int]"
+
+    def __init__(self):
+        super().__init__()
+        self.known = 2
+
+    def forward(self, x):
+        return x * self.known
+
+
+def test_lists_of_other_lengths_than_modules():
+    with pytest.raises(jit.ScriptError, match="index 3 is out of the range of 3 parameters"):
+        jit.script(Beyond())
+    x = ptcore.ones(1, 1)
+    scripted = same(Zipped(), (x, [x, x, x]), (x, [x, x, x, x]))
+    with pytest.raises(ValueError, match=r"zip: expected 3 items or more.*got 1"):
+        scripted(x, [x])
+
+
+def test_names_that_begin_as_final():
+    scripted = jit.script(Finality())
+    with pytest.raises(AttributeError, match="'known' is a constant"):
+        scripted.known = 3
+    scripted.stage = 3                      # no constant
+    assert scripted.stage == 3
+
+
+def test_a_shallow_copy_shares_the_tensors():
+    scripted = jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    other = copy.copy(scripted)
+    assert other[0].weight is scripted[0].weight and other[0] is scripted[0] and other is not scripted
+    layer = jit.script(nn.Linear(2, 2))
+    other = copy.copy(layer)
+    assert other.weight is layer.weight and copy.deepcopy(layer).weight is not layer.weight
+    other.weight = nn.Parameter(ptcore.zeros(2, 2))
+    assert layer.weight is not other.weight and ptcore.equal(other(ptcore.ones(2)), layer.bias)

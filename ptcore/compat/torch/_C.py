@@ -59,7 +59,7 @@ def _get_privateuse1_backend_name():
 
 
 def _cuda_isCurrentStreamCapturing():
-    from ptcore.cuda import is_current_stream_capturing
+    from ptcore.cuda.graphs import is_current_stream_capturing
     return is_current_stream_capturing()
 
 

@@ -95,12 +95,15 @@ class Builtins:
 
     def call_zip(self, node, hint):
         parts = [self.iterable(a) for a in self.only_args(node, 1, 64)]
-        if any([p.items is not None for p in parts]):
-            known = [len(p.items) for p in parts if p.items is not None]
-            if all([p.items is not None for p in parts]):
-                return Iterable(items=[list(items) for items in zip(*[p.items for p in parts])])
-            n = min(known)
-            rows = []
+        if all([p.items is not None for p in parts]):
+            return Iterable(items=[list(items) for items in zip(*[p.items for p in parts])])
+        parts = [self.iterable(self.list_from(p)) if p.items is not None and _are_alike(p.items) else p for p in parts]
+        known = [len(p.items) for p in parts if p.items is not None]
+        if known:
+            n, rows = min(known), []
+            for p in parts:
+                if p.items is None:         # the loop is written out for each of the others
+                    self.emit(operations.long_enough, (p.length(self), Val(n, INT)), NONE)
             for k in range(n):
                 rows.append([p.items[k] if p.items is not None else p.item(self, Val(k, INT)) for p in parts])
             return Iterable(items=rows)
@@ -270,8 +273,12 @@ class Builtins:
     def call_round(self, node, hint):
         args = [self.as_value(a) for a in self.only_args(node, 1, 2)]
         t = args[0].type
+        if len(args) == 2 and args[1].type == NONE:
+            args = args[:1]
         if t == TENSOR:
-            return self.emit(Tensor.round, args[:1], TENSOR)
+            if len(args) == 2:
+                raise self.error("round of a tensor takes no number of digits; ptcore.round(x, decimals=n) has it")
+            return self.emit(Tensor.round, args, TENSOR)
         if t not in (INT, FLOAT, BOOL):
             raise self.error(f"round of a value of type {t} is not supported")
         if len(args) == 2:
@@ -433,7 +440,8 @@ class Builtins:
             if len(listed) != len(wanted):
                 raise self.error("isinstance of Any takes types with what they hold, as in List[int]")
             positive, negative = types.union(listed), t
-        value = self.emit(operations.is_type, (x, Val(positive, ANY)), BOOL)
+        tested = types.union([positive, BOOL]) if is_subtype(INT, positive) else positive      # a bool is an int
+        value = self.emit(operations.is_type, (x, Val(tested, ANY)), BOOL)
         return make(value, None, {name: positive} if name else {}, {name: negative} if name else {})
 
     def call_hasattr(self, node, hint):
@@ -514,6 +522,11 @@ class Builtins:
         if x.type.kind != "Future":
             raise self.error(f"wait takes what fork gives, not a value of type {x.type}")
         return self.emit(wait, (x,), x.type.args[0])
+
+
+def _are_alike(items):
+    """Whether items that are known at script time may be those of a list."""
+    return all([isinstance(x, Val) and x.type == items[0].type for x in items]) and len(items) > 0
 
 
 # Function -> the name of the method above that reads its calls.

@@ -180,9 +180,11 @@ class Calls(Builtins):
         return values
 
     def default_value(self, p):
-        made = self.frozen(p.default)
-        if made is None and isinstance(p.default, list):
-            made = self.emit(operations.make_list, (), p.type)
+        if isinstance(p.default, list) and p.type.kind == "List":
+            items = [self.frozen(x) for x in p.default]
+            made = None if None in items else self.make_list(items, p.type.args[0])
+        else:
+            made = self.frozen(p.default)
         if made is None:
             raise self.error(f"the default of {p.name!r} is no constant of script")
         return made
@@ -306,7 +308,7 @@ class Calls(Builtins):
                              NotSupportedError)
         f = getattr(Tensor, name)
         self.check_op(f, name, [owner, *args], kwargs)
-        return self.typed(results.of_call(f, name, [owner, *args], kwargs),
+        return self.typed(self.result_type(f, name, [owner, *args], kwargs),
                           lambda t: self.emit(name, (owner, *args), t, kwargs, op="call_method"))
 
     # -- ops ---------------------------------------------------------------------------------------
@@ -333,11 +335,15 @@ class Calls(Builtins):
         name = getattr(f, "__name__", "")
         if name in ("tensor", "as_tensor", "scalar_tensor") and args and isinstance(args[0], list):
             raise self.error(f"{name} takes numbers and lists of numbers")
-        if name == "meshgrid" and len(args) == 1 and "indexing" not in kwargs:
-            pass
         args, kwargs = self.op_arguments(args, kwargs)
         self.check_op(f, name, args, kwargs)
-        return self.typed(results.of_call(f, name, args, kwargs), lambda t: self.emit(f, args, t, kwargs))
+        return self.typed(self.result_type(f, name, args, kwargs), lambda t: self.emit(f, args, t, kwargs))
+
+    def result_type(self, f, name, args, kwargs):
+        try:
+            return results.of_call(f, name, args, kwargs)
+        except TypeError as error:
+            raise self.error(str(error)) from None
 
     def check_op(self, f, name, args, kwargs):
         """Checks arguments of an op against its signature: names and number, and types where the op has a row."""
@@ -383,14 +389,17 @@ class Calls(Builtins):
         if issubclass(cls, builtins.tuple) and hasattr(cls, "_fields"):
             return self.new_named_tuple(cls, args, kwargs)
         if issubclass(cls, enum.Enum):
+            if len(args) != 1 or kwargs:
+                raise self.error(f"{cls.__name__} takes one argument, the value of a member")
             value = self.as_value(args[0])
             return self.emit(cls, (value,), types.enum_type(cls))
         if cls in (finfo, iinfo):
-            args = [self.op_argument(a) for a in args]
-            return self.emit(cls, args, Type("finfo" if cls is finfo else "iinfo"))
+            args, kwargs = self.op_arguments(args, kwargs)
+            return self.emit(cls, args, Type("finfo" if cls is finfo else "iinfo"), kwargs)
         if cls is ptcore.device:
-            return self.emit(cls, [self.as_value(a) for a in args], types.DEVICE)
-        if cls is ptcore.Size:
+            return self.emit(cls, [self.as_value(a) for a in args], types.DEVICE,
+                             {k: self.as_value(a) for k, a in kwargs.items()})
+        if cls is ptcore.Size and not kwargs:
             return self.emit(operations.as_list, [self.as_value(a) for a in args], List(INT))
         if cls is ptcore.Generator:
             return self.emit(cls, [self.as_value(a) for a in args], types.GENERATOR,

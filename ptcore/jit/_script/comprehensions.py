@@ -79,7 +79,7 @@ class Comprehensions:
         """A new list of the items of an Iterable."""
         if over.items is not None:
             return self.make_list([self.as_value(x) for x in over.items], inner)
-        return self.collect(ast.Pass(), over, lambda item: item, inner)
+        return self.collect(ast.Pass(), over, self.as_value, inner)      # items of zip are lists of values
 
     # -- comprehensions ----------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Comprehensions:
             item_value[:] = [x]
             self.filtered(node, generator, append, x)
         self.loop_over(node, over, [], write)
-        made.type = made.arg.type = List(found[0])
+        made.type = made.arg.type = List(found[0] if found else inner or TENSOR)        # no item if `if` never holds
         return made
 
     def filtered(self, node, generator, append, x):
@@ -180,8 +180,8 @@ class Comprehensions:
                 self.frame = Frame(self.frame.graph, self.frame)
                 write(x)
                 self.frame = self.frame.parent
-            found = found or [STR, TENSOR]
         else:
             self.loop_over(node, over, [], write)
+        found = found or [want[0] or STR, want[1] or TENSOR]
         made.type = made.arg.type = Dict(*found)
         return made

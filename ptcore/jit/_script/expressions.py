@@ -496,6 +496,8 @@ class Expressions(Comprehensions):
             index = self.value(node.slice)
             if not isinstance(index.arg, int):
                 raise self.error("a tuple of modules or functions takes a number that is known at script time")
+            if not -len(owner) <= index.arg < len(owner):
+                raise self.error(f"index {index.arg} is out of the range of {len(owner)} modules or functions")
             return owner[index.arg]
         owner = self.as_value(owner)
         if isinstance(node.slice, ast.Slice) and owner.type != TENSOR:

@@ -110,7 +110,7 @@ class ScriptFunction:
             if p.name in kwargs:
                 made.append(kwargs.pop(p.name))
             elif p.has_default:
-                made.append(list(p.default) if isinstance(p.default, list) else p.default)
+                made.append(_fresh(p.default))
             else:
                 raise RuntimeError(f"{self.name}() misses the argument {p.name!r}. Declaration: {self.schema}")
         if kwargs:
@@ -155,6 +155,15 @@ class ScriptFunction:
 
     def __repr__(self):
         return f"ScriptFunction({self.schema})"
+
+
+def _fresh(default):
+    """A default of its own for each call: lists and dicts in it are copied."""
+    if isinstance(default, list):
+        return [_fresh(x) for x in default]
+    if isinstance(default, dict):
+        return {key: _fresh(x) for key, x in default.items()}
+    return default
 
 
 def from_graph(name, graph, owner=None):

@@ -53,6 +53,8 @@ class Methods:
         if isinstance(original, ptcore.nn.ParameterList):
             index = self.value(tree)
             if isinstance(index.arg, int):
+                if not -len(original) <= index.arg < len(original):
+                    raise self.error(f"index {index.arg} is out of the range of {len(original)} parameters")
                 return self.emit(owner.below(str(index.arg % len(original))), (), TENSOR, op="get_attr")
         elif isinstance(tree, ast.Slice) and isinstance(original, _LISTS):
             s = self.slice_of(tree).arg

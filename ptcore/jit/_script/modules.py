@@ -2,6 +2,7 @@
 import ast
 import copy
 import inspect
+import re
 import types as python_types
 import typing
 import weakref
@@ -41,9 +42,14 @@ def constant_names(original):
     names = {*getattr(original, "__constants__", ())}
     for cls in type(original).__mro__:
         for name, a in own_annotations(cls).items():
-            if typing.get_origin(a) is typing.Final or a is typing.Final or (isinstance(a, str) and "Final" in a):
+            if typing.get_origin(a) is typing.Final or a is typing.Final or _is_final_text(a):
                 names.add(name)
     return names
+
+
+def _is_final_text(a):
+    """Whether an annotation is text that says Final."""
+    return isinstance(a, str) and re.search(r"\bFinal\b", a) is not None
 
 
 def attribute_kind(module, name):
@@ -76,8 +82,7 @@ def attribute_type(module, name, value):
     for cls in type(original).__mro__:
         a = own_annotations(cls).get(name)
         if a is not None and a is not typing.Final:
-            final = isinstance(a, str) and "Final" in a
-            t = of_value(value) if final else from_annotation(a, _looked_up_in(cls))
+            t = of_value(value) if _is_final_text(a) else from_annotation(a, _looked_up_in(cls))
             break
         if name in _annotated_in_init(cls):
             t = _annotated_in_init(cls)[name]
@@ -352,11 +357,16 @@ class RecursiveScriptModule(ScriptModule):
     # -- copies ------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo):
-        made = type(self).__new__(type(self))
-        memo[id(self)] = made
+        made = memo[id(self)] = type(self).__new__(type(self))
+        return self._jit_fill(made, lambda value: copy.deepcopy(value, memo))
+
+    def __copy__(self):
+        """Another module with the same tensors, submodules and values of attributes."""
+        return self._jit_fill(type(self).__new__(type(self)), _tables_copied)
+
+    def _jit_fill(self, made, copied):
         kept = ("_jit_original", "_jit_methods", "_jit_types", "_jit_shared")
-        made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
-                         for name, value in self.__dict__.items()}
+        made.__dict__ = {name: value if name in kept else copied(value) for name, value in self.__dict__.items()}
         made.__dict__["_jit_methods"] = {name: f.bound(made) for name, f in self._jit_methods.items()}
         for name, method in made._jit_methods.items():
             made._jit_show(name, method)
@@ -364,11 +374,13 @@ class RecursiveScriptModule(ScriptModule):
         made.__dict__["_jit_shared"] = None
         return made
 
-    def __copy__(self):
-        return copy.deepcopy(self)
-
     def __reduce_ex__(self, protocol):
         raise TypeError("a ScriptModule is not pickled; jit.save writes it")
+
+
+def _tables_copied(value):
+    """A copy of a dict or set, with the same contents; another value itself."""
+    return copy.copy(value) if isinstance(value, (dict, set)) else value
 
 
 def _copied(value):

@@ -105,6 +105,13 @@ def after_loop(status):
     return status if status == 3 else 0
 
 
+def long_enough(length, n):
+    """Raises where ``zip`` would stop early, in a loop that is written out ``n`` times."""
+    if length < n:
+        raise ValueError(f"zip: expected {n} items or more, as many as there are modules or items of the tuple, got "
+                         f"{length}")
+
+
 def checked_length(items, n):
     """Returns the items; raises unless there are ``n``."""
     if len(items) > n:

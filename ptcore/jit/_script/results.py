@@ -1,5 +1,6 @@
 """Static types of the results of ptcore's functions and methods: Tensor, unless this file or a row says otherwise."""
 import functools
+import inspect
 
 import ptcore
 from ptcore._ops import row
@@ -67,13 +68,13 @@ def of_call(f, name, args, kwargs):
         return _named(name) if along else TENSOR
     if name == "where" and len(args) + len(kwargs) == 1:
         return _TENSORS
-    if name == "nonzero" and "as_tuple" in kwargs and kwargs["as_tuple"].arg is True:
+    if name == "nonzero" and _is_set(f, "as_tuple", args, kwargs):
         return _TENSORS
     if name in ("unique", "unique_consecutive"):
-        extra = [key for key in ("return_inverse", "return_counts") if key in kwargs and kwargs[key].arg is True]
+        extra = [key for key in ("return_inverse", "return_counts") if _is_set(f, key, args, kwargs)]
         return Tuple((TENSOR,) * (1 + len(extra))) if extra else TENSOR
     if name in ("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-                "adaptive_max_pool3d") and "return_indices" in kwargs and kwargs["return_indices"].arg is True:
+                "adaptive_max_pool3d") and _is_set(f, "return_indices", args, kwargs):
         return _PAIR
     if name in ("atleast_1d", "atleast_2d", "atleast_3d"):
         return TENSOR if len(args) == 1 and args[0].type == TENSOR else _TENSORS
@@ -86,6 +87,25 @@ def of_call(f, name, args, kwargs):
     if known is None and type(f) is OpFunction:
         known = _by_text(row(op_name(f.op)).returns)
     return _TYPES.get(name, TENSOR) if known is None else known
+
+
+def _is_set(f, name, args, kwargs):
+    """Whether a call sets a flag that decides what it gives.
+
+    Raises
+    ------
+    TypeError
+        If this is not known at script time.
+    """
+    try:
+        x = inspect.signature(f).bind(*args, **kwargs).arguments.get(name)
+    except ValueError:
+        x = kwargs.get(name)
+    if x is None:
+        return False
+    if not isinstance(x.arg, bool):
+        raise TypeError(f"the argument {name!r} decides how many results there are: it must be known at script time")
+    return x.arg
 
 
 def _of_schema(t):

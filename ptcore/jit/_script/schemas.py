@@ -160,7 +160,8 @@ _GRAD = "\n".join([
 CHANGING = (list.append, list.extend, list.insert, list.pop, list.remove, list.reverse, list.clear, dict.pop,
             dict.popitem, dict.setdefault, dict.update, dict.clear, operations.sort_list, operations.raise_error,
             operations.fail_assertion, operations.unused, operations.set_attribute, operations.checked_length,
-            operations.narrow, operations.number_as, operations.unwrap, operations.unchanged_length, operator.iadd)
+            operations.long_enough, operations.narrow, operations.number_as, operations.unwrap,
+            operations.unchanged_length, operator.iadd)
 
 _NAMES = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE, "Tensor": TENSOR, "complex": COMPLEX}
 

@@ -2,6 +2,7 @@
 import contextlib
 
 from ptcore._contexts import Changed
+from ptcore._ops.checked import flag
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script.functions import ScriptFunction
 
@@ -60,7 +61,8 @@ class optimized_execution(Changed, contextlib.ContextDecorator):
     """
 
     def __init__(self, should_optimize):
-        super().__init__((None, {"optimized_execution": bool(should_optimize)}))
+        super().__init__((None, {"optimized_execution": flag("optimized_execution", "should_optimize",
+                                                             should_optimize)}))
 
 
 class strict_fusion:
