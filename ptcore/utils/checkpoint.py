@@ -127,8 +127,8 @@ class _Replay:
         described = self.described[:wanted]
         if len(seen) < wanted or (self.check and (seen if self.whole else seen[:wanted]) != described):
             raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
-                                  f"pass. A different number of tensors was saved, or others: {wanted} and {len(seen)}, "
-                                  f"{described} and {seen}")
+                                  "pass. A different number of tensors was saved, or others: "
+                                  f"{wanted} and {len(seen)}, {described} and {seen}")
         return found
 
 

@@ -178,10 +178,9 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         raise NotImplementedError(f"{op}: data must have a floating-point dtype, got {data.dtype.name}")
     if pieces.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"{op}: lengths and offsets must have dtype int32 or int64, got {pieces.dtype.name}")
-    if not -data.ndim <= axis < data.ndim:
-        raise IndexError(f"{op}: Dimension out of range (expected to be in range of [{-data.ndim}, {data.ndim - 1}], but "
-                         f"got {axis}) for axis")
-    axis %= data.ndim
+    axis = wrap_dim(op, axis, data.ndim, "axis")
+    if not data.ndim:
+        raise IndexError(f"{op}: data must have at least one dim, got shape []")
     if pieces.ndim != axis + 1 or pieces.shape[:-1] != data.shape[:axis]:
         raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "
                            f"data in front of it: got axis {axis}, shapes {list(pieces.shape)} and {list(data.shape)}")
