@@ -6,8 +6,6 @@ from ptcore._ops.creation.creation import empty_strided
 from ptcore._ops.history import attach_history
 from ptcore._tensor import Tensor
 
-__all__ = ["GradientEdge", "get_gradient_edge", "tensor_of"]
-
 
 class _Edge(NamedTuple):
     node: object

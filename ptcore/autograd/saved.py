@@ -11,8 +11,6 @@ from ptcore._ops.history import repack, slots_of
 from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 
-__all__ = ["SavedTensor", "context_of", "names_of", "value_of"]
-
 
 class SavedTensor(NamedTuple):
     """The place in a node where a tensor is saved."""

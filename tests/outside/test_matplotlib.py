@@ -92,7 +92,7 @@ def test_three_dims():
 def test_requires_grad(draw, ax):
     x = pt.tensor([[1.0, 2.0]], requires_grad=True)
     arguments = {"imshow": [x], "scatter": [x[0], x[0]], "bar": [[0, 1], x[0]]}.get(draw, [x[0]])
-    with pytest.raises(RuntimeError, match=r"use tensor.detach\(\).numpy\(\)"):
+    with pytest.raises(RuntimeError, match=r"Use tensor.detach\(\).numpy\(\)"):
         getattr(ax, draw)(*arguments)
 
 

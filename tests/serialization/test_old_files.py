@@ -156,6 +156,7 @@ LEFT_OUT = {
         cuda.ByteTensor cuda.CharTensor cuda.DoubleTensor cuda.FloatTensor cuda.HalfTensor cuda.IntTensor
         cuda.LongTensor cuda.ShortTensor""",
     "their objects are dicts": "nn.attention.flex_attention.FlexKernelOptions",
+    "places in a graph, whose nodes are not pickled": "autograd.graph.GradientEdge",
     "contexts, which say what holds in their block": """accelerator.device_index autograd.detect_anomaly
         autograd.forward_ad.dual_level autograd.graph.allow_mutation_on_saved_tensors
         autograd.graph.disable_saved_tensors_hooks autograd.graph.save_on_cpu autograd.graph.saved_tensors_hooks

@@ -14,9 +14,9 @@ from _pickles import archive, load_pickle, number, old_stream, round_trip, saved
 
 import ptcore as pt
 from ptcore import serialization
+from ptcore._atomic import _lock
 from ptcore.nn import Parameter
 from ptcore.serialization import CorruptFileError
-from ptcore.serialization import files as _files
 
 pytestmark = pytest.mark.core
 
@@ -767,7 +767,7 @@ def test_what_killed_writers_left_is_removed(tmp_path, monkeypatch):
         if file is not fresh:
             os.utime(file, (1, 1))
     with open(held, "rb+") as writer:
-        assert _files._lock(writer.fileno())
+        assert _lock(writer.fileno())
         pt.save([1], path)
     assert set(names(tmp_path)) == {path.name, fresh.name, held.name, other.name}
 

@@ -187,7 +187,7 @@ cdef tuple basic(Tensor x, object key, bint select=True):
     if used > x.rank:
         if x.rank == 0:
             raise IndexError("index: invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim "
-                             "tensor to a number")
+                             f"tensor to a number, got {used} indices")
         raise IndexError(f"index: too many indices for tensor of dimension {x.rank}, got {used}")
     for item in items:
         if type(item) is int:

@@ -90,6 +90,8 @@ def cross_entropy_stats(input, target, weight=None, reduction="mean", ignore_ind
         spread = _counted(sum_of(every, axis), valid) * (label_smoothing / input.shape[axis])
         loss = loss * (1 - label_smoothing) + spread
     total = _total(w, reduction)
+    # That of targets that do not count is told as the kernel tells it; its derivative is 0.
+    lse = where(valid, lse, logsumexp(input.detach().to(lse.dtype), axis))
     return _reduced(loss, reduction, total).to(input.dtype), lse, total
 
 

@@ -190,9 +190,16 @@ cdef object expand(int op, object input, object size):
 
 
 cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
+    cdef int i
     from ptcore._errors import ShapeError
-    return ShapeError("expand: The expanded size of the tensor must match the existing size at non-singleton "
-                      f"dimensions. Target sizes: {list(sizes_tuple(ndim, sizes))}. Tensor sizes: {list(shape_of(x))}")
+    text = "the number of sizes must be at least that of dims"
+    for i in range(x.rank if ndim >= x.rank else 0):
+        if x.dims[i] != 1 and x.dims[i] != sizes[ndim - x.rank + i]:
+            text = (f"The expanded size of the tensor ({sizes[ndim - x.rank + i]}) must match the existing size "
+                    f"({x.dims[i]}) at non-singleton dimension {ndim - x.rank + i}")
+            break
+    return ShapeError(f"expand: {text}. Target sizes: {list(sizes_tuple(ndim, sizes))}, got input of "
+                      f"shape {list(shape_of(x))}")
 
 
 cdef object transpose(int op, object input, object dim0, object dim1):
