@@ -303,8 +303,8 @@ def reinterpret(Tensor x, dtype):
         strides[i] = x.dims[n + i]
     if a != b:
         if n == 0:
-            raise RuntimeError(f"view: dtype must be of the item size of a 0-d tensor's {dtype_of(x.dt).name}, "
-                               f"got {dtype_of(code).name}")
+            raise RuntimeError(f"view: self.dim() cannot be 0 to view {dtype_of(x.dt).name} as {dtype_of(code).name} "
+                               "(different element sizes)")
         if strides[n - 1] != 1:
             raise RuntimeError(f"view: self.stride(-1) must be 1 to view {dtype_of(x.dt).name} as "
                                f"{dtype_of(code).name} (different element sizes), but got {strides[n - 1]}")
@@ -314,8 +314,9 @@ def reinterpret(Tensor x, dtype):
                                f"(different element sizes), but got {describe(x)} at offset {x.storage_offset()}")
         for i in range(n - 1):
             if strides[i] * a % b:
-                raise RuntimeError(f"view: stride {strides[i]} of dim {i} cannot be viewed as "
-                                   f"{dtype_of(code).name}")
+                raise RuntimeError(f"view: self.stride({i}) must be divisible by {b // a} to view "
+                                   f"{dtype_of(x.dt).name} as {dtype_of(code).name} (different element sizes), but got "
+                                   f"{strides[i]}")
             strides[i] = strides[i] * a // b
         sizes[n - 1] = sizes[n - 1] * a // b
     pt_storage_incref(x.storage)
@@ -336,14 +337,15 @@ def matrix_transposed(Tensor self not None):
     if self.rank == 0:                  # as in PyTorch
         return self
     if self.rank < 2:
-        raise RuntimeError(f"mT: the tensor needs at least 2 dimensions, got {self.rank}")
+        raise RuntimeError("mT: tensor.mT is only supported on matrices or batches of matrices, got a "
+                           f"{self.rank}-D tensor")
     return transpose(self, -2, -1)
 
 
 def matrices_adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
     if self.rank == 1:
-        raise RuntimeError("mH: the tensor needs at least 2 dimensions, got 1")
+        raise RuntimeError("mH: tensor.mH is only supported on matrices or batches of matrices, got a 1-D tensor")
     return adjoint(self)
 
 

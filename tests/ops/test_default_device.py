@@ -48,6 +48,8 @@ def test_gradients(row):
 def leaves(x):
     if isinstance(x, pt.nn.Module):
         return [*x.parameters(), *x.buffers()]
+    if isinstance(x, pt.masked.MaskedTensor):
+        return [x.get_data(), x.get_mask()]
     if isinstance(x, (list, tuple)):
         return [y for part in x for y in leaves(part)]
     return [x] if isinstance(x, pt.Tensor) else []

@@ -220,7 +220,8 @@ def _diagonal(x, offset, dim1, dim2):
 
 def _paired(x):
     if not x.ndim or x.shape[-1] != 2:
-        raise ShapeError(f"view_as_complex: the last size of input must be 2, got shape {list(x.shape)}")
+        raise ShapeError("view_as_complex: Tensor must have a last dimension of size 2, got input of shape "
+                         f"{list(x.shape)}")
     return tuple(x.shape[:-1])
 
 
