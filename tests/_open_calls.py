@@ -137,7 +137,7 @@ INTENDED = {
         "nn.BCEWithLogitsLoss": ["pos_weight=bool"],
         "nn.BCEWithLogitsLoss()": ["argument 1: bool, int64"],
         "nn.CrossMapLRN2d()": ["argument 0: int64"],
-        "nn.GaussianNLLLoss()": ["argument 0: bool", "argument 1: bool", "argument 2: an int tensor, bool, int64"],
+        "nn.GaussianNLLLoss()": ["argument 0: bool", "argument 1: bool", "argument 2: an int tensor, int64"],
         "nn.HingeEmbeddingLoss()": ["argument 0: bool, int64"],
         "nn.HuberLoss()": ["argument 0: bool, int64"],
         "nn.InstanceNorm1d": ["argument 0: an int tensor"],

@@ -193,13 +193,12 @@ cdef object expand_error(Tensor x, int ndim, const int64_t *sizes):
     cdef int i
     from ptcore._errors import ShapeError
     text = "the number of sizes must be at least that of dims"
-    for i in range(x.rank if ndim >= x.rank else 0):
-        if x.dims[i] != 1 and x.dims[i] != sizes[ndim - x.rank + i]:
-            text = (f"The expanded size of the tensor ({sizes[ndim - x.rank + i]}) must match the existing size "
-                    f"({x.dims[i]}) at non-singleton dimension {ndim - x.rank + i}")
-            break
-    return ShapeError(f"expand: {text}. Target sizes: {list(sizes_tuple(ndim, sizes))}, got input of "
-                      f"shape {list(shape_of(x))}")
+    for i in range(max(ndim - x.rank, 0), ndim):
+        if x.dims[i - ndim + x.rank] not in (1, sizes[i]):
+            text = (f"The expanded size of the tensor ({sizes[i]}) must match the existing size "
+                    f"({x.dims[i - ndim + x.rank]}) at non-singleton dimension {i}")
+    return ShapeError(f"expand: {text}. Target sizes: {list(sizes_tuple(ndim, sizes))}, got input of shape "
+                      f"{list(shape_of(x))}")
 
 
 cdef object transpose(int op, object input, object dim0, object dim1):
@@ -583,8 +582,7 @@ cdef object view_as_complex(int op, object input):
     if x.dt != PT_FLOAT16 and x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
         raise RuntimeError(f"view_as_complex: input must be float16, float32 or float64, got {dtype_of(x.dt).name}")
     if n == 0 or x.dims[n - 1] != 2:
-        raise RuntimeError("view_as_complex: Tensor must have a last dimension of size 2, got input of shape "
-                           f"{list(shape_of(x))}")
+        raise RuntimeError(f"view_as_complex: Tensor must have a last dimension of size 2, got input {shape_of(x)}")
     fits = x.dims[2 * n - 1] == 1 and x.offset % (2 * ITEMSIZE[x.dt]) == 0
     for i in range(n - 1):
         fits = fits and x.dims[n + i] % 2 == 0
