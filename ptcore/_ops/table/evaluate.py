@@ -220,7 +220,7 @@ def _diagonal(x, offset, dim1, dim2):
 
 def _paired(x):
     if not x.ndim or x.shape[-1] != 2:
-        raise ShapeError("view_as_complex: Tensor must have a last dimension of size 2, got input "
+        raise ShapeError("view_as_complex: input: Tensor must have a last dimension of size 2, got "
                          f"{list(x.shape)}")
     return tuple(x.shape[:-1])
 
