@@ -575,14 +575,14 @@ cdef object view_as_real(int op, object input):
 cdef object view_as_complex(int op, object input):
     cdef Tensor x
     cdef int64_t[64] strides
-    cdef int i, n
     cdef bint fits
     x = enter(op, input)
-    n = x.rank
+    cdef int i, n = x.rank
     if x.dt != PT_FLOAT16 and x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
         raise RuntimeError(f"view_as_complex: input must be float16, float32 or float64, got {dtype_of(x.dt).name}")
     if n == 0 or x.dims[n - 1] != 2:
-        raise RuntimeError(f"view_as_complex: input: Tensor must have a last dimension of size 2, got {list(shape_of(x))}")
+        raise RuntimeError("view_as_complex: input: Tensor must have a last dimension of size 2, got "
+                           f"{list(shape_of(x))}")
     fits = x.dims[2 * n - 1] == 1 and x.offset % (2 * ITEMSIZE[x.dt]) == 0
     for i in range(n - 1):
         fits = fits and x.dims[n + i] % 2 == 0
