@@ -68,7 +68,9 @@ def other(x, k):
 
 
 def leaves(result):
-    return [x.detach() if isinstance(x, pt.Tensor) else x for x in tree_flatten(result)[0]]
+    parts = [part for x in tree_flatten(result)[0] for part in (
+        (x.get_data(), x.get_mask()) if isinstance(x, pt.masked.MaskedTensor) else (x,))]
+    return [x.detach() if isinstance(x, pt.Tensor) else x for x in parts]
 
 
 def check(f, *tensors, known=()):
