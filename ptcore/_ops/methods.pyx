@@ -303,8 +303,8 @@ def reinterpret(Tensor x, dtype):
         strides[i] = x.dims[n + i]
     if a != b:
         if n == 0:
-            raise RuntimeError(f"view: self.dim() cannot be 0 to view {dtype_of(x.dt).name} as {dtype_of(code).name} "
-                               "(different element sizes)")
+            raise RuntimeError(f"view: self.dim() cannot be 0 to view {dtype_of(x.dt).name} as another element size, "
+                               f"got dtype {dtype_of(code).name}")
         if strides[n - 1] != 1:
             raise RuntimeError(f"view: self.stride(-1) must be 1 to view {dtype_of(x.dt).name} as "
                                f"{dtype_of(code).name} (different element sizes), but got {strides[n - 1]}")

@@ -422,8 +422,9 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     _check_2d("sparse_", tensor)
     std = real("sparse_", "std", std)
     rows, cols = tensor.shape
-    if not 0 <= sparsity <= 1:
-        raise ValueError(f"sparse_: sparsity must be in [0, 1], got {sparsity}")
+    sparsity = real("sparse_", "sparsity", sparsity)
+    if not sparsity >= 0:
+        raise ValueError(f"sparse_: sparsity must not be negative, got {sparsity}")
     zeros = math.ceil(sparsity * rows)
     with ptcore.no_grad():
         tensor.normal_(0, std, generator=generator)

@@ -68,8 +68,7 @@ def other(x, k):
 
 
 def leaves(result):
-    parts = [part for x in tree_flatten(result)[0] for part in (
-        (x.get_data(), x.get_mask()) if isinstance(x, pt.masked.MaskedTensor) else (x,))]
+    parts = [x.get_data() if isinstance(x, pt.masked.MaskedTensor) else x for x in tree_flatten(result)[0]]
     return [x.detach() if isinstance(x, pt.Tensor) else x for x in parts]
 
 

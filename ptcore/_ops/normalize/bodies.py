@@ -256,7 +256,7 @@ def rms_norm(input, normalized_shape, weight, eps):
 def local_response_norm(input, size, alpha, beta, k):
     _check_input("local_response_norm", input, 3)
     if size < 1:
-        raise ValueError(f"local_response_norm: size must be positive, got {size}")
+        raise RuntimeError(f"local_response_norm: size must be positive, got {size}")
     if input.numel() == 0:
         return input
     square = input * input

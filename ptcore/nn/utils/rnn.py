@@ -156,7 +156,7 @@ def _list_of_lengths(op, lengths):
         given = ptcore.as_tensor(lengths, device="cpu")
         lengths = given.to(ptcore.int64)
         if not bool((lengths == given).all()):
-            raise ValueError(f"{op}: lengths must be whole numbers, got {given.tolist()}")
+            raise RuntimeError(f"{op}: lengths must be whole numbers, got {given.tolist()}")
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.device.type != "cpu":
         raise RuntimeError(f"{op}: lengths must be a vector of int64, or of other integers, on the CPU, got "
                            f"{lengths.dtype} of shape {list(lengths.shape)} on {lengths.device}")
