@@ -20,7 +20,8 @@ class GradientEdge(_Edge):
 
     Attributes
     ----------
-    node : Node or AccumulateGrad
+    node : object
+        A node of the graph, or the end at a leaf.
     output_nr : int
         The number of the node's output.
     ownership_token : None

@@ -98,7 +98,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         Record the backward itself, for higher derivatives.
     grad_variables : optional
         The older name of ``grad_tensors``.
-    inputs : sequence of Tensors or GradientEdges, optional
+    inputs : sequence of Tensor or GradientEdge, optional
         Only these get a gradient; no other ``.grad`` is touched.
 
     Raises
