@@ -33,7 +33,8 @@ def test_marked():
 def test_files_of_tests_that_are_named_exist():
     """As in a comment that says where else something is tested."""
     there = {path.name for path in HERE.rglob("*.py")}
-    scripts = {"test_suite.py", "test_mutate.py", "test_nightly.py", "places.py"}     # these write files of their own
+    # These write files of their own, or name those of PyTorch.
+    scripts = {"test_suite.py", "test_mutate.py", "test_nightly.py", "places.py", "torch_unit_tests.py"}
     places = [*HERE.rglob("*.py"), *[path for suffix in ("py", "pyx", "cpp", "hpp", "h", "cuh", "rst", "md")
                                      for folder in ("ptcore", "doc/source/dev", "benchmarks", "tools")
                                      for path in (HERE.parent / folder).rglob(f"*.{suffix}")]]
