@@ -287,7 +287,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
             raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in one dim, got "
                              f"{list(var.shape)}")
     check_variance(var)
-    held = where(var < eps, var - var.detach() + eps, var)      # at least eps, but with the gradient of var
+    held = where(var >= eps, var, var - var.detach() + eps)     # at least eps, but with the gradient of var
     loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
     if full_terms:
         loss = loss + 0.9189385332046727
