@@ -30,6 +30,19 @@ def fill_subclass(Tensor t not None, args):
 _tensor.fill_subclass = fill_subclass
 
 
+def check_plain(Tensor t not None, str op):
+    """Raises unless the elements of t are its whole value: not those of a stand-in, nor of a class that says, in
+    ``_no_plain_form``, what a program can take in place of them."""
+    if t.flags & PT_INTERPOSED:
+        raise BufferError(f"{op}: the value of a traced or batched tensor is not known here")
+    advice = getattr(type(t), "_no_plain_form", None)
+    if advice is not None:
+        raise TypeError(f"{op}: there is no form of it for a {type(t).__name__}; {advice}")
+
+
+_tensor.check_plain = check_plain
+
+
 def _default_torch_function(cls, func, types, args=(), kwargs=None):
     """``Tensor.__torch_function__``: runs func and keeps a plain subclass's type."""
     for t in types:

@@ -215,8 +215,8 @@ cdef class Tensor:
         cdef int i
         if self.storage.device != DEVICE_CPU:
             raise BufferError(f"buffer: the tensor must be on the CPU, got {self.device}")
-        if self.flags & PT_INTERPOSED:
-            raise BufferError("buffer: the value of a traced or batched tensor is not known here")
+        if self.flags & (PT_INTERPOSED | PT_SUBCLASS):
+            check_plain(self, "buffer")
         if needs_grad(self):
             raise BufferError("buffer: the tensor requires grad; use detach() first")
         if _FORMATS[self.dt] == NULL:
@@ -764,7 +764,7 @@ cdef object describe(Tensor t):
 
 # -- subclassing ------------------------------------------------------------------------------
 
-legacy_constructor = fill_subclass = None           # installed by the conversion module, and _subclass
+legacy_constructor = fill_subclass = check_plain = None     # installed by the conversion module, and _subclass
 cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
 
 

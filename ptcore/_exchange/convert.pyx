@@ -16,7 +16,7 @@ from ptcore._interpret cimport TOLD_CREATED, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._subclass import detached, of_class
+from ptcore._subclass import check_plain, detached, of_class
 from ptcore._libraries import library
 from ptcore._untyped_storage import is_storage
 from ptcore._errors import ConversionError, DTypeError, ShapeError, no_buffer
@@ -409,7 +409,9 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if isinstance(data, Tensor):
         t = <Tensor>data
         if copy or (code >= 0 and code != t.dt):
-            t = <Tensor>(detached(t) if op == "tensor" else t).to(dtype_of(t.dt if code < 0 else code), copy=True)
+            if op == "tensor":
+                t = detached(t) if getattr(type(t), "_no_plain_form", None) is None else <Tensor>t.detach()
+            t = <Tensor>t.to(dtype_of(t.dt if code < 0 else code), copy=True)
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)
@@ -571,6 +573,8 @@ def legacy_constructor(*args, **kwargs):
     elif len(args) == 1 and isinstance(args[0], (bool, float)):
         raise TypeError(f"Tensor: data must be sizes, a sequence, an array or a Tensor, got {type(args[0]).__name__}")
     elif len(args) == 1 and not isinstance(args[0], int):
+        if isinstance(args[0], Tensor) and (<Tensor>args[0]).flags & PT_SUBCLASS:
+            check_plain(args[0], "Tensor")
         t = _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()), None, False, "Tensor")
         return t if t is args[0] else offered("Tensor", t)
     if len(args) > 64:

@@ -4,6 +4,7 @@ from operator import index
 import ptcore
 from ptcore import Tensor
 from ptcore._ops.checked import flag
+from ptcore._subclass import check_plain
 
 call = None                             # the functions of masked tensors, set by _calls.py
 
@@ -214,9 +215,17 @@ class MaskedTensor(Tensor):
     def __index__(self):
         return index(self.item())
 
+    _no_plain_form = "use get_data() or to_tensor(value)"
+
     def numpy(self, *args, **kwargs):
         """Refused, since the mask would be lost."""
-        raise TypeError("numpy: there is no form of it for a MaskedTensor; use get_data() or to_tensor(value)")
+        check_plain(self, "numpy")
+
+    def __array__(self, *args, **kwargs):
+        check_plain(self, "numpy")
+
+    def __dlpack__(self, *args, **kwargs):
+        check_plain(self, "__dlpack__")
 
     def tolist(self):
         """The elements as nested lists, with None for masked-out ones."""

@@ -21,6 +21,7 @@ from ptcore.serialization._pickle_reader import Reader
 from ptcore.utils.hooks import RemovableHandle
 
 _MAX_TEXT = 4096
+_MAX_BITS = 1 << 20         # of a fraction's parts, whose common divisor takes the square of it
 SCALES = ("_triangular_scale_fn", "_triangular2_scale_fn", "_exp_range_scale_fn")     # functions of CyclicLR
 _CYCLIC = ("torch.optim.lr_scheduler", "CyclicLR")
 LAZY_HOOKS = ("_infer_parameters", "_lazy_load_hook")     # methods that a lazy module registers as hooks of its own
@@ -263,8 +264,8 @@ def _timezone(reader, offset, *name):
     return datetime.timezone(offset, *name)
 
 
-def _ints(parts):
-    if any(type(part) is not int or part.bit_length() > _MAX_TEXT for part in parts):
+def _ints(parts, bits=_MAX_TEXT):
+    if any(type(part) is not int or part.bit_length() > bits for part in parts):
         raise ValueError("a number in the pickle is none, or too large")
     return parts
 
@@ -281,8 +282,9 @@ def _path(cls):
 def _decimal(reader, text):
     from decimal import Decimal
 
-    if type(text) is not str or len(text) > _MAX_TEXT:
+    if type(text) is not str:
         raise ValueError("a decimal in the pickle is no text")
+    reader.charge(len(text))
     return Decimal(text)
 
 
@@ -290,8 +292,9 @@ def _fraction(reader, *parts):
     from fractions import Fraction
 
     if len(parts) == 1 and type(parts[0]) is str:
-        parts = tuple(map(int, parts[0][:_MAX_TEXT].split("/")))
-    return Fraction(*_ints(parts))
+        reader.charge(len(parts[0]))
+        parts = tuple(map(int, parts[0].split("/")))            # Python bounds the digits of a text
+    return Fraction(*_ints(parts, _MAX_BITS))
 
 
 def _deque(reader, items=(), maxlen=None):

@@ -13,6 +13,7 @@ from types import MethodType
 import ptcore
 from ptcore import Tensor
 from ptcore._libraries import library
+from ptcore._subclass import check_plain
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import Buffer, is_lazy
@@ -318,6 +319,7 @@ class Writer:
         if is_lazy(tensor):
             raise ValueError(f"save: the parameter at {path!r} is not initialised")
         cls, state = type(tensor), dict(getattr(tensor, "__dict__", None) or {})
+        check_plain(tensor, "save")
         if not _is_one_of(cls, self._added.values()):
             cls = Parameter if isinstance(tensor, Parameter) else _written_class(cls)
             state = tensor.__getstate__() if cls not in (Parameter, Tensor) else state

@@ -57,3 +57,10 @@ def test_as_many_numbers_as_tensors():
     f = registered(function("atan2", 2), 1)
     with pytest.raises(TypeError, match="the C function takes 2 numbers, and the op has 1 tensors"):
         f(pt.ones(2, dtype=pt.float64))
+
+
+def test_complex_numbers_are_refused():
+    f = pt.ops.register(f"scalar_kernel_{next(_named)}(input)", types=("complex128",),
+                        spec=lambda x: (x.shape, x.dtype), kernels={"cpu": function("cbrt", 1)})
+    with pytest.raises(TypeError, match="the C function takes real numbers, and a tensor has dtype complex128"):
+        f(pt.ones(2, dtype=pt.complex128) * 1j)

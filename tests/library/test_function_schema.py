@@ -1,5 +1,6 @@
 """Texts of schemas: what is read of them, that they are written as they were, and where a wrong one is wrong."""
 
+import numpy as np
 import pytest
 
 import ptcore as pt
@@ -106,6 +107,9 @@ X = pt.ones(2)
         ("float", 2.5, 2.5),
         ("float", True, WRONG),
         ("float", "1", WRONG),
+        ("float", 1 + 2j, WRONG),
+        ("float", np.complex64(1 + 2j), WRONG),
+        ("float", np.float32(1.5), 1.5),
         ("float[]", [1, 2], [1.0, 2.0]),
         ("bool", False, False),
         ("bool", 1, WRONG),

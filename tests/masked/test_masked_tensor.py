@@ -1,5 +1,6 @@
 """MaskedTensor: what carries its mask along, what refuses, its gradients."""
 import copy
+import io
 import math
 import operator
 import pickle
@@ -214,3 +215,17 @@ def test_gradients_are_zero_where_the_slope_of_a_masked_out_element_is_not_finit
     mask = pt.tensor([True, False, False, True])
     masked.as_masked_tensor(x, mask).sqrt().sum().backward()
     assert x.grad.tolist() == [0.25, 0.0, 0.0, 0.5]
+
+
+def test_is_no_plain_tensor_for_others():
+    x = make()
+    copied = pt.tensor(x)
+    same(copied, x.get_data(), MASK)
+    copied.get_data().zero_()
+    assert x.get_data()[0, 0] == 0.5
+    assert type(pt.tensor(x, dtype=pt.float32)) is MaskedTensor and pt.tensor(x, requires_grad=True).requires_grad
+    advice = r"there is no form of it for a MaskedTensor; use get_data\(\) or to_tensor\(value\)"
+    for function in (np.asarray, np.array, np.from_dlpack, pt.from_dlpack, memoryview, bytes, pt.Tensor,
+                     lambda x: pt.save([x], io.BytesIO())):
+        with pytest.raises(TypeError, match=advice):
+            function(x)

@@ -186,6 +186,7 @@ def values():
                   datetime.timezone(datetime.timedelta(hours=2), "here")],
         "paths": [pathlib.Path("a/b"), pathlib.PurePosixPath("/a"), pathlib.PureWindowsPath("c:/a")],
         "numbers": [decimal.Decimal("1.50"), fractions.Fraction(-1, 3), uuid.UUID(int=5)],
+        "long_numbers": [decimal.Decimal("7" * 9000), fractions.Fraction(-10**4200 - 1, 3**8000)],
         "partial": functools.partial(nn.functional.relu, inplace=True), "namespace": argparse.Namespace(a=1),
         "simple": types.SimpleNamespace(b=[2]), "deque": collections.deque([1, 2], 5), "range": range(1, 9, 2),
         "slice": slice(1, None), "ellipsis": ..., "classes": [Plain, nn.Linear, Pair, Below.Inner, Color],

@@ -208,7 +208,9 @@ def _float(type, x):
         return x
     if isinstance(x, bool):
         return _WRONG
-    return float(x) if isinstance(x, int) or (hasattr(x, "__float__") and not isinstance(x, (Tensor, str))) else _WRONG
+    if isinstance(x, (Tensor, str, complex)) or getattr(getattr(x, "dtype", None), "kind", None) == "c":
+        return _WRONG                   # NumPy's complex numbers have __float__ and drop their imaginary part
+    return float(x) if hasattr(x, "__float__") else _WRONG
 
 
 def _bool(type, x):

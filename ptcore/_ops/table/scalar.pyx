@@ -78,6 +78,9 @@ cdef class ScalarKernel:
         given = [x for x in args if isinstance(x, Tensor)]
         if len(given) != self.count or not isinstance(out, Tensor):
             raise TypeError(f"the C function takes {self.count} numbers, and the op has {len(given)} tensors")
+        for x in given:
+            if (<Tensor>x).is_complex():
+                raise TypeError(f"the C function takes real numbers, and a tensor has dtype {x.dtype.name}")
         given = [x.to("float64").expand(out.shape).contiguous() for x in given]
         whole = out
         if (<Tensor>out).dt != PT_FLOAT64 or not out.is_contiguous():
