@@ -99,3 +99,44 @@ def test_what_samples_share_takes_what_they_share(captured):
         return s + x
     found = vmap(lambda x: f(s, x))(xs) if captured else vmap(f, (None, 0))(s, xs)
     assert found.tolist() == [[1, 2], [3, 4]] and s.tolist() == [1, 1]
+
+
+def read(x):
+    return ((x * x).data * x.sin()).sum()
+
+
+def written(x):
+    y = x * 1
+    y.data.mul_(2)
+    return (y * y * x).sum()
+
+
+def written_in_part(x):
+    y = x * 1
+    y[:1].data.mul_(2)
+    return (y * y * x).sum()
+
+
+def written_behind_a_rule(x):
+    y = x * 1
+    y.detach().mul_(2)
+    return (y * y * x).sum()
+
+
+def data_of_data(x):
+    return (x.data.data * x * x).sum()
+
+
+@pytest.mark.parametrize("f", [read, written, written_in_part, written_behind_a_rule, data_of_data])
+def test_data_are_constant_at_every_level(f):
+    """As on the tape: `.data` has no history at any order, whichever transformations are around it."""
+    x = pt.tensor([0.5, 1.5, -2.0], dtype=pt.float64, requires_grad=True)
+    (first,) = pt.autograd.grad(f(x), x, create_graph=True)
+    (second,) = pt.autograd.grad(first.sum(), x)
+    x, ones = x.detach(), pt.ones(3, dtype=pt.float64)
+    for slope in (grad(f)(x), jvp(f, (x,), (ones,))[1], grad(functionalize(f))(x),
+                  vmap(grad(f))(x.expand(2, 3).clone())[1]):
+        pt.testing.assert_close(slope, first.detach() if slope.ndim else first.detach().sum(), rtol=1e-14, atol=0)
+    for curve in (grad(lambda x: grad(f)(x).sum())(x), jvp(grad(f), (x,), (ones,))[1],
+                  grad(lambda x: jvp(f, (x,), (ones,))[1])(x), pt.func.hessian(f)(x).sum(1)):
+        pt.testing.assert_close(curve, second, rtol=1e-14, atol=0)
