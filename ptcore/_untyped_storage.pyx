@@ -16,7 +16,7 @@ from ptcore._errors import MemoryInUseError, OutOfMemoryError, here
 from ptcore._device cimport as_device, device as Device, device_of
 from ptcore._dtype cimport ITEMSIZE, dtype_of
 from ptcore._memory.allocate cimport allocate as new_storage
-from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
+from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, same_sizes, sizes_tuple
 from ptcore._interpret cimport TOLD_READ, told
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
@@ -691,8 +691,11 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
         for k, step in enumerate(strides_in(op, sizes_tuple(n, sizes), order)):
             strides[k] = step
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
+    cdef bint changed = self.rank != n or not same_sizes(n, self.dims, sizes)
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
+        if changed:
+            count_write(self)
         return self
     cdef int64_t before = self.storage.nbytes
     if need > before:
@@ -700,6 +703,8 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     _over(self, self.storage, self.offset, n, sizes, strides)
     if fill_new is not None and need > before:
         fill_new(self, before)
+    if changed:
+        count_write(self)               # a backward would use the other sizes
     return self
 
 

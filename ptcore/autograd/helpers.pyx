@@ -383,7 +383,7 @@ def gamma_slope(g, x, y):
 
 
 def no_gamma_derivative(g):
-    raise RuntimeError("igamma: the derivative by the exponent, the first argument, is not implemented")
+    raise NotImplementedError("igamma: the derivative by the exponent, the first argument, is not implemented")
 
 
 def angle_forward(t, x):

@@ -55,3 +55,21 @@ def test_operands(row):
 def test_operands_in_place(row):
     """All but the first, of which the call gets a copy."""
     check(row, lambda row: lambda x, *args, **kwargs: inplace_function(row)(x.clone(), *args, **kwargs))
+
+
+@pytest.mark.parametrize("change", [lambda x: x.resize_(1, 2), lambda x: x.resize_(2, 4), lambda x: x.resize_as_(pt.ones(1)),
+                                    lambda x: x.detach().resize_(1), lambda x: x.set_(pt.ones(2, 1))])
+def test_operands_of_other_sizes(change):
+    """A resize counts as a write: the saved operand is not the one of the call, even where its sizes broadcast."""
+    w, x = pt.ones(2, 2, requires_grad=True), pt.full((2, 2), 3.0)
+    for f in (lambda: w * x, lambda: w @ x):
+        x = pt.full((2, 2), 3.0)
+        y = f()
+        change(x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+    x = pt.full((2, 2), 3.0)
+    y, version = w * x, x._version
+    x.resize_(2, 2).resize_as_(pt.ones(2, 2))
+    y.sum().backward()
+    assert x._version == version and w.grad.tolist() == [[3, 3], [3, 3]]

@@ -67,7 +67,6 @@ def _counted_runs(new, n, device):
 
 
 def unique(input, sorted, return_inverse, return_counts, dim):
-    input = input.detach()
     if dim is not None:
         return _unique_slices("unique", input, dim, return_inverse, return_counts, True)
     flat = reshape(input, (-1,))
@@ -84,7 +83,6 @@ def unique(input, sorted, return_inverse, return_counts, dim):
 
 
 def unique_consecutive(input, return_inverse, return_counts, dim):
-    input = input.detach()
     if dim is not None:
         return _unique_slices("unique_consecutive", input, dim, return_inverse, return_counts, False)
     flat = reshape(input, (-1,))
@@ -102,7 +100,7 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
     x = input if input.ndim else reshape(input, (1,))
     n = x.shape[dim]
     others = [d for d in range(x.ndim) if d != dim]     # in order, which is the order of the comparison
-    rows = permute(x, (dim, *others)).reshape(n, -1) if x.numel() else x.new_zeros((n, 0))
+    rows = permute(x.detach(), (dim, *others)).reshape(n, -1) if x.numel() else x.new_zeros((n, 0))
     order = arange(n, device=x.device)
     if ordered:                         # stable sorts by each column, the last column first
         for k in range(rows.shape[1] - 1, -1, -1):

@@ -92,7 +92,8 @@ for _name, _text in (("median", "The lower median of all elements, or along ``di
 made("unique(input, sorted=True, return_inverse=False, return_counts=False, dim: Obj = None)",
      "_unique(x, return_inverse, return_counts, dim)",
      """The different elements in rising order, or the different slices along ``dim``; with ``return_inverse`` also
-where each element went, with ``return_counts`` how often each came.""",
+where each element went, with ``return_counts`` how often each came. The gradient goes to one of the elements that are
+equal.""",
      "ptcore.unique(ptcore.tensor([3, 1, 3]))", "tensor([1, 3])", returns="Tensor | tuple[Tensor, ...]")
 
 made("unique_consecutive(input, return_inverse=False, return_counts=False, dim: Obj = None)",

@@ -403,7 +403,7 @@ def lu_forward(t, out, out1):
 
 
 def no_derivative(op):
-    raise RuntimeError(f"{op}: its derivative is not implemented")
+    raise NotImplementedError(f"{op}: its derivative is not implemented")
 
 
 @vjp("_linalg_ldl")

@@ -200,3 +200,15 @@ def test_quantiles_of_more_elements_than_float32_counts():
     x = np.arange(n, dtype="f4")[::-1].copy()
     for q in (1.0, 0.75):
         np.testing.assert_allclose(pt.quantile(pt.from_numpy(x), q).item(), np.float32(q * (n - 1)), rtol=1e-7)
+
+
+@pytest.mark.parametrize("f", [pt.unique, pt.unique_consecutive, lambda x: pt.unique(x, dim=0),
+                               lambda x: pt.unique_consecutive(x, dim=0),
+                               lambda x: pt.unique(x, return_inverse=True, return_counts=True)[0]])
+def test_gradients_of_unique(f):
+    """The values are elements: where none are equal the gradient is exact, of equal ones one gets it."""
+    x = pt.tensor([3.0, 1.0, 2.0], dtype=pt.float64, requires_grad=True)
+    assert pt.autograd.gradcheck(f, x, check_forward_ad=True) and pt.autograd.gradgradcheck(f, x)
+    x = pt.tensor([2.0, 2.0, 5.0], requires_grad=True)
+    f(x).backward(pt.tensor([7.0, 11.0]))
+    assert x.grad[:2].sum() == 7 and x.grad[:2].count_nonzero() == 1 and x.grad[2] == 11
