@@ -189,6 +189,10 @@ def broadcast_shapes(*shapes):
     from ptcore._shape import is_symbolic_number as kept
     shapes = [[n if kept(n) else integer("broadcast_shapes", "shapes", n) for n in s] if isinstance(s, (tuple, list))
               else integers("broadcast_shapes", "shapes", s) for s in shapes]
+    for n in [n for shape in shapes for n in shape]:
+        if not kept(n) and n < 0:
+            raise ValueError("broadcast_shapes: Trying to create tensor with negative dimension: sizes must be "
+                             f"non-negative, got {n}")
     return Size(of("broadcast_shapes", *shapes or [()]))
 
 

@@ -455,7 +455,8 @@ cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) exc
         sizes[hole] = numel // known
         return 0
     if hole >= 0 and known == 0 and numel == 0:
-        raise shape_error(op, ndim, sizes, "the size of -1 is ambiguous for a tensor of 0 elements, got {}")
+        raise shape_error(op, ndim, sizes, "cannot reshape tensor of 0 elements into shape {} "
+                          "because the unspecified dimension size -1 can be any value and is ambiguous")
     raise shape_error(op, ndim, sizes, "shape {} is invalid for input of size " + str(numel))
 
 

@@ -648,7 +648,7 @@ cdef int changeable(Tensor t, str op) except -1:
 
 def resize_(Tensor self not None, *size, memory_format=None):
     """Gives the tensor other sizes, contiguous from its first element on; the storage grows
-    if it must.
+    if it must. A tensor that has the sizes is not changed, unless a memory format is given.
 
     Raises
     ------
@@ -669,9 +669,15 @@ fill_new = None                         # called with a tensor and the bytes tha
 
 
 def resize_as_(Tensor self not None, the_template, *, memory_format=None):
-    """``resize_`` to the shape of another tensor."""
+    """``resize_`` to the shape of another tensor; with ``preserve_format`` also to its memory format."""
     if not isinstance(the_template, Tensor):
         raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
+    from ptcore._memory_format import channels_last, channels_last_3d, contiguous_format, is_in, preserve_format
+    if memory_format is preserve_format:
+        memory_format = contiguous_format
+        for each in (channels_last, channels_last_3d):
+            if not the_template.is_contiguous() and is_in(the_template, each):
+                memory_format = each
     return resized(self, (<Tensor>the_template).rank, (<Tensor>the_template).dims, memory_format, "resize_as_")
 
 
@@ -685,13 +691,16 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
     if not 0 <= total <= <int64_t>1 << 56:
-        raise RuntimeError(f"resize_: sizes must be non-negative and addressable, got {sizes_tuple(n, sizes)}")
+        raise RuntimeError("resize_: Storage size calculation overflowed: sizes must be non-negative and addressable, got "
+                           f"{sizes_tuple(n, sizes)}")
     fill_strides(n, sizes, strides)
     if order is not None:
         for k, step in enumerate(strides_in(op, sizes_tuple(n, sizes), order)):
             strides[k] = step
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
     cdef bint changed = self.rank != n or not same_sizes(n, self.dims, sizes)
+    if not changed and memory_format is None:
+        return self                     # the strides stay
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
         if changed:

@@ -51,11 +51,11 @@ cdef int64_t place(Tensor x, int dim, object index) except? -1:
     return value
 
 
-cdef Tensor select_at(Tensor x, int dim, int64_t index):
+cdef Tensor select_at(Tensor x, int dim, int64_t index, int gone):
     if offered(x):
         from ptcore._ops.functions import select
         return <Tensor>select(x, dim, index)
-    return views.select_at(x, dim, index)
+    return views.select_at(x, dim, index, gone)
 
 
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
@@ -109,7 +109,7 @@ cdef object getitem(Tensor x, object key):
     cdef Tensor r
     if x.rank > 0 and not (x.flags | pt_tls.mode) & (PT_SUBCLASS | PT_INTERPOSED | PT_MODE_FUNCTION):
         if type(key) is int:
-            return select_at(x, 0, place(x, 0, key))
+            return select_at(x, 0, place(x, 0, key), 0)
         if type(key) is slice:
             r = sliced(x, 0, key)
             return r if r is not x else alias_view(x)
@@ -140,7 +140,7 @@ cdef bint has_mask_kernel(Tensor x, Tensor mask) noexcept:
 cdef Tensor alias_view(Tensor x):
     """``x[...]``: a view of everything."""
     if x.rank == 0:
-        return select_at(unsqueeze_at(x, 0), 0, 0)
+        return select_at(unsqueeze_at(x, 0), 0, 0, 0)
     if offered(x):
         return offered_slice(x, 0, 0, None, 1)
     return slice_at(x, 0, 0, x.dims[0], 1, None)
@@ -172,7 +172,7 @@ cdef tuple basic(Tensor x, object key, bint select=True):
     Returns the view and, if there are advanced indices, a list of (dim of the view, index).
     """
     cdef tuple items
-    cdef int used = 0, dim = 0, masks
+    cdef int used = 0, dim = 0, masks, gone = 0     # dims that ints took, less those that None made
     cdef list advanced = None
     cdef bint ellipsis = False
     items = tuple(key) if isinstance(key, tuple) else (key,)        # a Size and a named tuple are tuples, too
@@ -191,19 +191,22 @@ cdef tuple basic(Tensor x, object key, bint select=True):
         raise IndexError(f"index: too many indices for tensor of dimension {x.rank}, got {used}")
     for item in items:
         if type(item) is int:
-            x = select_at(x, dim, place(x, dim, item))
+            x = select_at(x, dim, place(x, dim, item), gone)
+            gone += 1
         elif is_symbolic(item):
             if offered(x):
                 from ptcore._ops.functions import select as select_of
                 x = <Tensor>select_of(x, dim, item)
             else:
-                x = select_at(x, dim, place(x, dim, int(item)))
+                x = select_at(x, dim, place(x, dim, int(item)), gone)
+            gone += 1
         elif isinstance(item, slice):
             x = sliced(x, dim, item)
             dim += 1
         elif item is None:
             x = unsqueeze_at(x, dim)
             dim += 1
+            gone -= 1
         elif item is Ellipsis:
             dim += x.rank - dim - remaining(items)
         elif isinstance(item, bool):
@@ -215,7 +218,8 @@ cdef tuple basic(Tensor x, object key, bint select=True):
         else:
             index = as_index(item)
             if select and (<Tensor>index).rank == 0 and CATEGORY[(<Tensor>index).dt] == 1 and has_values(index):
-                x = select_at(x, dim, index.item())
+                x = select_at(x, dim, index.item(), gone)
+                gone += 1
                 continue
             if advanced is None:
                 advanced = []
@@ -306,7 +310,7 @@ cdef list positions(Tensor mask):
     """The coordinates of a mask's true elements, one int64 vector for each dim."""
     from ptcore._ops.functions import nonzero
     cdef Tensor found = <Tensor>nonzero(mask)
-    return [select_at(found, 1, i) for i in range(mask.rank)]
+    return [select_at(found, 1, i, 0) for i in range(mask.rank)]
 
 
 cdef tuple gather_plan(Tensor x, list advanced):
@@ -423,7 +427,7 @@ cdef int check_fits(Tensor value, int rank, const int64_t *sizes) except -1:
 cdef Tensor strip(Tensor value, Tensor target):
     """value without leading dims of size 1 that the target does not have."""
     while value.rank > target.rank and value.dims[0] == 1:
-        value = select_at(value, 0, 0)
+        value = select_at(value, 0, 0, 0)
     return value
 
 
@@ -445,7 +449,7 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
         v = v.to(dtype_of(r.dt))
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
-            v = select_at(v, 0, 0)
+            v = select_at(v, 0, 0, 0)
     check_fits(v, read_sizes(hinted(shape), sizes, b"index", b"shape"), sizes)
     return r, v.expand(shape), indices, dims, accumulate
 

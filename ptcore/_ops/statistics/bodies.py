@@ -471,7 +471,7 @@ def histogramdd(input, bins, range, weight, density):
 def unravel_index(indices, shape):
     op = "unravel_index"
     if indices.dtype.kind not in "iu":
-        raise TypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
+        raise TypeError(f"{op}: expected 'indices' to be integer dtype, got {indices.dtype.name}")
     indices, sizes = indices.to(INT64), checked.integers(op, "shape", shape)
     total = 1
     for n in sizes:

@@ -87,8 +87,9 @@ def movedim(input, source, destination):
     source = checked.integers("movedim", "source", source)
     destination = checked.integers("movedim", "destination", destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
-                           f"and {destination}")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the "
+                           f"same number of dims as destination ({destination} dims), got {len(source)} and "
+                           f"{len(destination)}")
     ndim = input.ndim
     order, taken, repeated = [-1] * ndim, [False] * ndim, False
     for s, d in zip(source, destination):
@@ -263,7 +264,7 @@ def dsplit(input, indices_or_sections):
 
 
 def ravel(input):
-    return reshape(input, (-1,))
+    return reshape(input.contiguous(), (-1,))
 
 
 def split_with_sizes(input, split_sizes, dim):
@@ -362,7 +363,8 @@ def conj(input):
 
 def adjoint(input):
     if input.ndim == 1:
-        raise RuntimeError("adjoint: the tensor needs at least 2 dimensions, got 1")
+        raise RuntimeError("adjoint: tensor.adjoint() is only supported on matrices or batches of matrices, got a 1-D "
+                           "tensor")
     return conj(input.mT)
 
 

@@ -253,7 +253,7 @@ composite(
 (tensor([0, 1]), tensor([2, 3]))
 """)
 
-made("ravel(input)", "ravel(x)", "All elements as one dim; a view where strides allow.",
+made("ravel(input)", "ravel(x)", "All elements as one dim, contiguous; a view if the tensor is.",
      "ptcore.ravel(ptcore.ones(2, 2)).shape", "ptcore.Size([4])")
 
 made("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Two dims exchanged, under NumPy's name.",

@@ -30,7 +30,7 @@ cdef object imag(int op, object x)
 cdef object view_as_real(int op, object x)
 cdef object view_as_complex(int op, object x)
 
-cdef Tensor select_at(Tensor x, int dim, int64_t index)
+cdef Tensor select_at(Tensor x, int dim, int64_t index, int gone)
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params)
 cdef Tensor unsqueeze_at(Tensor x, int dim)

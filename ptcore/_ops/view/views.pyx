@@ -146,10 +146,11 @@ cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64
 
 
 cdef object reshape(int op, object input, object shape):
-    cdef Tensor x
+    cdef Tensor x, r
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
+    cdef bint copied = False
     x = enter(op, input)
     ndim = read_sizes(shape, sizes, b"reshape", b"shape")
     infer_size(ndim, sizes, x.count, b"reshape")
@@ -157,8 +158,13 @@ cdef object reshape(int op, object input, object shape):
         fill_strides(ndim, sizes, strides)
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
         x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
+        copied = True
         fill_strides(ndim, sizes, strides)
-    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+    r = window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+    if copied:                          # no program has the tensor whose window r is
+        r.base = None
+        r.flags &= ~<uint32_t>(PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
+    return r
 
 
 cdef object expand(int op, object input, object size):
@@ -306,14 +312,15 @@ cdef object select(int op, object input, object dim, object index):
     cdef int64_t i = read_index(index, b"select", b"index")
     if not -x.dims[d] <= i < x.dims[d]:
         raise IndexError(f"select: index {i} is out of bounds for dimension {d} with size {x.dims[d]}")
-    return select_at(x, d, i)
+    return select_at(x, d, i, 0)
 
 
-cdef Tensor select_at(Tensor x, int dim, int64_t index):
+cdef Tensor select_at(Tensor x, int dim, int64_t index, int gone):
+    """x at an index of a dim. ``gone`` counts the dims of the user's tensor before it that x lacks."""
     cdef Tensor r
     cdef int64_t size = x.dims[dim]
     if index < -size or index >= size:
-        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(f"index {index} is out of bounds for dimension {dim + gone} with size {size}")
     if index < 0:
         index += size
     r = row_of(x, dim, index)
@@ -476,10 +483,12 @@ cdef object unfold(int op, object input, object dimension, object size, object s
         n, strides[r] = sizes[dim], strides[dim]
     else:
         strides[0] = 1
-    if not 0 <= width <= n:
-        raise RuntimeError(f"unfold: size must be in [0, {n}], got {size}")
+    if width < 0:
+        raise RuntimeError(f"unfold: size is {size} but must be >= 0, got {size}")
+    if width > n:
+        raise RuntimeError(f"unfold: maximum size for tensor at dimension {dim} is {n} but size is {size}, got {size}")
     if apart < 1:
-        raise RuntimeError(f"unfold: step must be positive, got {step}")
+        raise RuntimeError(f"unfold: step is {step} but must be > 0, got {step}")
     if r:
         sizes[dim] = (n - width) // apart + 1
         # with a single window the stride is never used, and might overflow

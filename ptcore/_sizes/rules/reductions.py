@@ -87,7 +87,7 @@ def kth_pair(call: Call, input: View, k: Int, dim: Int, keepdim: Bool):
 def topk(call: Call, input: View, k: Int, dim: Int):
     n = input.sizes[dim] if input.ndim > 0 else 1
     if k < 0 or k > n:
-        raise OutOfRangeError(f"{call.name}: k must be in [0, {n}], got {k}")
+        raise OutOfRangeError(f"{call.name}: selected index k out of range: k must be in [0, {n}], got {k}")
     out = output(call, 0, input.ndim, input.dtype)
     places = output(call, 1, input.ndim, INT64)
     for j in range(input.ndim):

@@ -150,3 +150,56 @@ def test_sizes_and_dims_are_given(name):
     with pytest.raises(TypeError, match=rf"^{name}\(\) missing required argument"):
         getattr(ptcore.ones(()), name)()
     assert getattr(ptcore.ones(()), name)(()).shape == ()
+
+
+def test_ravel_is_contiguous():
+    x = ptcore.arange(10)[::2]
+    flat = x.ravel()
+    assert flat.is_contiguous() and flat.tolist() == [0, 2, 4, 6, 8] and flat.data_ptr() != x.data_ptr()
+    x = ptcore.ones(2, 3)
+    assert x.ravel().data_ptr() == x.data_ptr() and x.ravel()._base is x
+    assert x[:, :1].ravel().is_contiguous() and ptcore.tensor(3).ravel().shape == (1,)
+
+
+def test_a_reshaped_copy_is_no_view():
+    """No program has the tensor that was copied to: writes to the result are writes to a tensor of its own."""
+    w = ptcore.arange(6.0).view(2, 3).requires_grad_()
+    for source in (w.t(), (w * 1).t(), w.detach().t()):
+        y = source.reshape(-1)
+        assert not y._is_view() and y._base is None and y.requires_grad == source.requires_grad
+        y.mul_(3)
+        y[0] = 5
+        assert y.tolist() == [5, 9, 3, 12, 6, 15] and w.tolist() == [[0, 1, 2], [3, 4, 5]]
+        if y.requires_grad:
+            (y * y).sum().backward()
+            assert w.grad.tolist() == [[0, 18, 36], [54, 72, 90]]
+            w.grad = None
+    with ptcore.no_grad():
+        y = w.t().reshape(-1)
+    assert y.requires_grad_().is_leaf
+    y.mul(2).sum().backward()
+    assert y.grad.tolist() == [2] * 6
+
+
+def test_resize_to_the_same_sizes_keeps_the_strides():
+    x = ptcore.arange(6).view(2, 3).t()
+    x.resize_(3, 2).resize_as_(x)
+    assert x.stride() == (1, 3) and x.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x.resize_(3, 2, memory_format=ptcore.contiguous_format).stride() == (2, 1)
+    like = ptcore.empty(1, 4, 2, 2).to(memory_format=ptcore.channels_last)
+    assert ptcore.arange(16).resize_as_(like, memory_format=ptcore.preserve_format).stride() == (16, 1, 8, 4)
+    assert ptcore.arange(16).resize_as_(like).stride() == (16, 4, 2, 1)
+
+
+@pytest.mark.parametrize("key, dim, index, size", [
+    ((0, 5), 1, 5, 5), ((0, 1, 15), 2, 15, 10), ((4, 5), 0, 4, 2), ((None, 3), 0, 3, 2),
+    ((slice(None), 0, -11), 2, -11, 10), ((..., 12), 2, 12, 10), ((0, None, 7), 1, 7, 5), ((ptcore.tensor(1), 9), 1, 9, 5)])
+def test_the_dim_of_a_bad_index_is_that_of_the_tensor(key, dim, index, size):
+    with pytest.raises(IndexError, match=f"^index {index} is out of bounds for dimension {dim} with size {size}"):
+        ptcore.ones(2, 5, 10)[key]
+
+
+def test_sizes_that_broadcast_are_not_negative():
+    for shapes in (((-1,), (2,)), ((-1,), (1,)), (-11,), (1, 1, -12), ((4, -11),)):
+        with pytest.raises(ValueError, match=r"broadcast_shapes: Trying to create tensor with negative dimension: .* got -1"):
+            ptcore.broadcast_shapes(*shapes)
