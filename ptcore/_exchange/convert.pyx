@@ -193,7 +193,7 @@ cdef int scan(Reader r, object value, int depth) except -1:
             break
         value = value[0]
     else:
-        if isinstance(value, Tensor) and (<Tensor>value).rank:
+        if isinstance(value, Tensor) and (<Tensor>value).count != 1:    # one of one element counts as its number
             for i in range((<Tensor>value).rank):
                 if depth == 64:
                     raise ValueError("tensor: at most 64 dimensions are supported")
@@ -220,6 +220,8 @@ cdef int collect(Reader r, object value, int depth) except -1:
             r.has_bool = True
         elif is_symbolic_number(value):     # memory holds numbers, not symbols
             return collect(r, value.guard(), depth)
+        elif isinstance(value, Tensor) and (<Tensor>value).count != 1:
+            raise ragged(r, value, depth)
         else:
             note(r, value)
         r.leaves.append(value)
@@ -245,8 +247,9 @@ cdef int collect(Reader r, object value, int depth) except -1:
 
 
 cdef object ragged(Reader r, object value, int depth):
-    return ValueError(f"tensor: data must be nested evenly; expected a sequence of length "
-                      f"{r.sizes[depth]} at dim {depth}, got {type(value).__name__}")
+    got = f"a Tensor of shape {list(shape_of(value))}" if isinstance(value, Tensor) else type(value).__name__
+    wanted = "a number" if depth == r.ndim else f"a sequence of length {r.sizes[depth]} at dim {depth}"
+    return ValueError(f"tensor: data must be nested evenly; expected {wanted}, got {got}")
 
 
 cdef int note(Reader r, object value) except -1:

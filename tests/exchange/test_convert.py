@@ -512,7 +512,7 @@ def test_deep_nesting():
     with pytest.raises(ValueError, match="64"):
         pt.tensor([deep])
     with pytest.raises(ValueError, match="64"):
-        pt.tensor([pt.tensor(deep)])
+        pt.tensor([pt.tensor(deep).expand(*[1] * 63, 2)])
 
 
 def test_huge_sizes():
@@ -607,3 +607,19 @@ def test_numpy_s_own_types(name):
     assert array.dtype.num == np.dtype(name).num
     assert isinstance(array[0], getattr(np, name if name != "bool" else "bool_"))
     assert memoryview(pt.ones(3).to(getattr(pt, name))).format == memoryview(array).format
+
+
+def test_tensors_of_one_element_count_as_numbers():
+    """As in PyTorch: ``tensor([loss, other])`` is a vector, whatever shape the losses have."""
+    t = pt.tensor
+    for data, expected in (([t([1]), t([2])], [1, 2]), ([t([[1]]), 2], [1, 2]),
+                           ([[t([1.5]), t(2)], [3, 4]], [[1.5, 2], [3, 4]]), ((t([True]),), [True]),
+                           ([t([1 + 1j])], [1 + 1j])):
+        assert t(data).tolist() == expected
+    assert t([t([1], dtype=pt.int8), 2]).dtype == pt.int64
+    assert t([t([1.0], dtype=pt.float64), 2]).dtype == pt.float64
+    assert t([t([1, 2]), t([3, 4])]).tolist() == [[1, 2], [3, 4]] and t([np.array([1]), np.array([2])]).shape == (2, 1)
+    for data in ([t([1]), t([2, 3])], [1, t([2, 3])], [t([2, 3]), t([1])], [t(1), t([])]):
+        with pytest.raises(ValueError, match=r"^tensor: (data must be nested evenly; expected a number, got a Tensor of shape"
+                                             r"|expected sequence of length 2 at dim 1 \(got 1\))"):
+            t(data)

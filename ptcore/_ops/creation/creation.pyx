@@ -451,6 +451,13 @@ cdef int check_numeric(int dt, const char *op) except -1:
     return 0
 
 
+cdef Tensor shaped_as(Tensor values, object out):
+    """A vector in the shape of an ``out=`` of as many elements, which keeps its shape, as in PyTorch."""
+    if isinstance(out, Tensor) and (<Tensor>out).count == values.count:
+        return <Tensor>values.view(shape_of(<Tensor>out))
+    return values
+
+
 @seen_by_modes
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
            requires_grad=False):
@@ -483,8 +490,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         # PyTorch computes the length from the numbers as given, except for int64
         whole = arange_length(start, end, step)
         n = whole if dtype.name == "int64" else n
-    return made(created(OP_ARANGE, (start, end, step), (n,), (), dtype, device, b"arange"), b"arange", out, layout,
-                pin_memory, None, requires_grad)
+    values = created(OP_ARANGE, (start, end, step), (n,), (), dtype, device, b"arange")
+    return made(shaped_as(values, out), b"arange", out, layout, pin_memory, None, requires_grad)
 
 
 cdef object count_of(object n, const char *op, const char *name):
@@ -511,7 +518,6 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     steps = count_of(steps, b"linspace", b"steps")
     if steps < 0:
         raise RuntimeError(f"linspace: steps must be non-negative, got {steps}")
-    cdef Tensor numbers_of
     numbers = [number_of_end(start), number_of_end(end)]
     dtype = dtype_for(dtype, out, b"linspace")
     if dtype is None and any([isinstance(x, complex) for x in numbers]):
@@ -524,11 +530,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     check_numeric(code, b"linspace")
     if CATEGORY[code] < 2:                  # the ends become integers of the dtype, as in PyTorch
         numbers = [int(x) for x in numbers]
-    numbers_of = created(OP_LINSPACE, (numbers[0], numbers[1], steps), (steps,), (), dtype, device, b"linspace")
-    if isinstance(out, Tensor) and (<Tensor>out).count == numbers_of.count:     # out keeps its shape, as in PyTorch
-        numbers_of = numbers_of.view(shape_of(<Tensor>out))
-    return made(numbers_of, b"linspace", out, layout, pin_memory, None,
-                requires_grad)
+    steps = created(OP_LINSPACE, (numbers[0], numbers[1], steps), (steps,), (), dtype, device, b"linspace")
+    return made(shaped_as(steps, out), b"linspace", out, layout, pin_memory, None, requires_grad)
 
 
 @seen_by_modes

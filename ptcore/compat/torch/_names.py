@@ -126,3 +126,9 @@ sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
 qint8, quint8, qint32, quint4x2, quint2x4 = map(_Absent, ("qint8", "quint8", "qint32", "quint4x2", "quint2x4"))
 per_tensor_affine, per_channel_affine = map(_Absent, ("per_tensor_affine", "per_channel_affine"))
 float4_e2m1fn_x2 = _Absent("float4_e2m1fn_x2")
+
+
+def _segment_reduce(*args, **kwargs):
+    """``segment_reduce`` by the name that it had before PyTorch made it public."""
+    from ptcore import segment_reduce
+    return segment_reduce(*args, **kwargs)

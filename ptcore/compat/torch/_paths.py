@@ -118,6 +118,7 @@ NAMES = {
     "per_channel_affine": f"{_HERE}._names",
     "_softmax_backward_data": f"{_HERE}._names",
     "_shape_as_tensor": f"{_HERE}._names",
+    "_segment_reduce": f"{_HERE}._names",
     "layout": f"{_HERE}._names",
 }
 

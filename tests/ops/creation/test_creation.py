@@ -157,3 +157,12 @@ def test_dtypes_by_name():
     assert pt.linspace(0, 1, 3, dtype="float64").tolist() == np.linspace(0, 1, 3).tolist()
     with pytest.raises(ValueError, match="int64"):
         pt.arange(0.0, 5.0, 0.5, dtype="int64")
+
+
+@pytest.mark.parametrize("make", [lambda out: pt.arange(4, out=out), lambda out: pt.linspace(0, 3, 4, out=out),
+                                  lambda out: pt.range(0, 3, out=out)])
+def test_ranges_keep_the_shape_of_out(make):
+    x = pt.zeros(2, 3)
+    result = make(x[:, 1:])
+    assert x.tolist() == [[0, 0, 1], [0, 2, 3]] and result.shape == (2, 2)
+    assert make(pt.zeros(0)).tolist() == [0, 1, 2, 3]
