@@ -623,9 +623,9 @@ cdef int refuse_stand_in(Tensor t, str op) except -1:
 
 
 def data_ptr(Tensor self not None):
-    """The address of element [0, ..., 0] as an int (0 on the meta device)."""
+    """The address of element [0, ..., 0] as an int; 0 on the meta device and where there are no elements."""
     refuse_stand_in(self, "data_ptr")
-    if self.storage.data == NULL:
+    if self.storage.data == NULL or self.count == 0:
         return 0
     self.storage.flags |= PT_STORAGE_EXPORTED
     return <size_t>address(self)

@@ -4,7 +4,7 @@ from builtins import range as builtin_range
 
 from cython.cimports.ptcore._ops._common import wrap_dim
 
-from ptcore._dtype import as_dtype, get_default_dtype
+from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import checked, results
 from ptcore._ops.creation.creation import full, linspace, ones_like, zeros_like
@@ -357,6 +357,8 @@ def _slopes(op, x, spacing, dim, edge_order):
             raise ShapeError(f"{op}: coordinates of dim {dim} must have shape {[n]}, got {list(spacing.shape)}")
         gaps = reshape(spacing, [n if d == dim else 1 for d in range(x.ndim)])
         gaps = slice(gaps, dim, 1, n, 1) - slice(gaps, dim, 0, n - 1, 1)
+        if x.dtype.kind not in "biu":                   # differences of floats are rounded
+            x = x.to(promote_types(x.dtype, gaps.dtype))
     else:
         spacing = checked.number(op, "spacing", spacing)
         gaps = None

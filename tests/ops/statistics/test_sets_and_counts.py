@@ -74,6 +74,17 @@ def test_slopes_between_coordinates():
             np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-12)
 
 
+def test_slopes_of_narrow_values_between_wide_coordinates():
+    """Differences are taken in the dtype of the result."""
+    rng = np.random.default_rng(1)
+    x, a = rng.normal(size=1000), rng.uniform(-9, 9, 1000).astype("float32")
+    got = pt.gradient(pt.from_numpy(a), spacing=[pt.from_numpy(x)])[0]
+    assert got.dtype == pt.float64
+    np.testing.assert_allclose(got.numpy(), np.gradient(a.astype("float64"), x), rtol=1e-9)
+    whole = pt.gradient(pt.from_numpy(np.arange(9) ** 2 + 2**40), spacing=[pt.arange(9.0)])[0]
+    np.testing.assert_allclose(whole.numpy(), np.gradient(np.arange(9.0) ** 2))
+
+
 def test_python_functions_of_elements():
     x = pt.arange(6.0).reshape(2, 3)
     assert x.clone().apply_(lambda v: v * v).tolist() == (x * x).tolist()
