@@ -1,5 +1,6 @@
 """Distributions against SciPy's: densities, distribution functions, moments, entropies; draws by their distribution."""
 import copy
+import inspect
 import pickle
 from types import SimpleNamespace
 
@@ -72,6 +73,16 @@ ALL_CASES = {**CONTINUOUS_CASES, **DISCRETE_CASES}
 
 def made(name, grad=False):
     return getattr(D, name)(*(p if isinstance(p, int) else t(p, requires_grad=grad) for p in ALL_CASES[name][0]))
+
+
+@pytest.mark.parametrize("name", ALL_CASES)
+def test_parameters_by_name(name):
+    """A distribution has its parameters by the names of its constructor, also after `expand`."""
+    names = list(inspect.signature(getattr(D, name)).parameters)
+    for d in (made(name), made(name).expand((2, 3))):
+        for parameter, given in zip(names, ALL_CASES[name][0]):
+            np.testing.assert_allclose(np.broadcast_to(getattr(d, parameter), d.batch_shape),
+                                       np.broadcast_to(given, d.batch_shape), rtol=1e-12)
 
 
 def close(got, want, rtol=1e-7, atol=1e-9):

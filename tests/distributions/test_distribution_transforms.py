@@ -180,3 +180,10 @@ def test_no_triangle():
     for n in (4, 5, 7):
         with pytest.raises(ValueError, match=f"size of last dimension is {n} which cannot"):
             D.utils.vec_to_tril_matrix(pt.zeros(n))
+
+
+def test_the_inverse_of_a_composition_knows_it():
+    """One pair of objects: a cached value of one is found by the other."""
+    both = D.ComposeTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)])
+    inverse = both.inv
+    assert both.inv is inverse and inverse.inv is both

@@ -1,5 +1,6 @@
 """What the examples with stated results are made of, against NumPy and SciPy."""
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,3 +147,22 @@ def test_interval_and_data():
     assert stats.kstest(x.numpy(), "uniform", (-2, 4)).pvalue > 1e-3
     noise = (y - np.sin(3 * x) - x / 2) / (0.05 + 0.4 * expit(4 * x))
     assert stats.kstest(noise.numpy(), "norm").pvalue > 1e-3
+
+
+def test_the_picture_of_ode_has_time_on_its_axis():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots(1, 2)
+    saved = []
+    example = SimpleNamespace(picture=lambda: (figure, axes), save=saved.append)
+    times = np.linspace(0, 1, ode.SEEN + 3)
+    true, found = (pt.rand(ode.SEEN + 3, 1, 2) for _ in range(2))
+    ode.draw(example, times, true, true[:ode.SEEN], found, lambda y: y)
+    assert saved == [figure]
+    for line, values in zip(axes[0].lines, [part[:, 0, i].exp() for i in range(2)
+                                            for part in (true, found, true[:ode.SEEN])], strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), times[:len(values)])
+        np.testing.assert_array_equal(line.get_ydata(), values.numpy())
+    for line, values in zip(axes[1].lines, (true, found), strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), values[:, 0].exp().numpy())
