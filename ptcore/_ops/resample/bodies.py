@@ -190,7 +190,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if how in ("linear", "cubic") and n == 2 and input.dtype is UINT8:
         x = input
         for k in (1, 0):
-            if size[k] != x.shape[k + 2] or scales[k] not in (0.0, 1.0):
+            if size[k] != x.shape[k + 2]:       # whatever the scale, as in PyTorch
                 x = _of_bytes(x, k + 2, size[k], how, bool(align_corners), scales[k], antialias)
         return clone(x) if x is input else x
     if how in ("linear", "cubic") and input.dtype.kind != "f":
@@ -200,9 +200,11 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return clone(x)
     if antialias:
         for k in (1, 0):
+            if same[k]:                 # whatever the scale, as in PyTorch
+                continue
             rows = _filter(x.shape[k + 2], size[k], how, align_corners, scales[k])
             x = _product(tensor(rows, dtype=x.dtype, device=x.device), x, k + 2)
-        return x
+        return clone(x) if x is input else x
     for k in range(n - 1, -1, -1):
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
             x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])

@@ -141,6 +141,37 @@ def test_nearest_is_the_same_number(sizes, mode):
     np.testing.assert_array_equal(*got)
 
 
+@pytest.mark.parametrize("scale", [1.1, 1.3, 1.7, 2.3, 0.7, 1 / 3])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_of_float64(scale, mode):
+    """PyTorch rounds positions to float32 before their floor: 13 / 1.3 is 10. (In two dims it has several ways.)"""
+    for shape in ((1, 1, 17), (1, 2, 100), (1, 1, 1, 1, 100)):
+        x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        got = [f.interpolate(library.tensor(x), scale_factor=[scale if n > 1 else 1.0 for n in shape[2:]],
+                             mode=mode).numpy() for library, f in LIBRARIES]
+        np.testing.assert_array_equal(*got)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint8"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_dims_that_keep_their_size(mode, antialias, dtype):
+    """Their scale does not count for bytes, nor with antialias."""
+    data = np.random.default_rng(0).uniform(0, 255, (2, 3, 4, 7)).astype(dtype)
+    for scale in ((1.05, 1.05), (1.05, 2.0), (2.0, 1.05), (1.2, 1.0), (1.2, 0.5)):
+        got = [f.interpolate(library.tensor(data), scale_factor=scale, mode=mode, antialias=antialias)
+               for library, f in LIBRARIES]
+        np.testing.assert_allclose(*[x.numpy() for x in got], rtol=1e-12, atol=1e-11)
+
+
+def test_a_window_of_padding_alone():
+    """Its maximum is the least number of the dtype; PyTorch's index of it is outside of the input."""
+    for dtype in ("uint8", "int32", "int64", "float32"):
+        got = [f.max_pool2d(library.tensor([[[[1, 2, 3]]]]).to(getattr(library, dtype)), (1, 2), 2, (0, 1), (1, 5), True)
+               for library, f in LIBRARIES]
+        np.testing.assert_array_equal(*[x.numpy() for x in got])
+
+
 @pytest.mark.parametrize(("shape", "settings"), [
     ((1, 1, 8), {"scale_factor": 1.12}), ((1, 1, 1, 8), {"scale_factor": (1, 1.12)}),
     ((1, 1, 1, 8), {"scale_factor": (1, 1.12), "mode": "bicubic"}),
