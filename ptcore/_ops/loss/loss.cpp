@@ -194,7 +194,7 @@ inline class_walk walk_classes(const samples &s, const pt_view &x, const int64_t
     w.width = 1;
     w.side[0] = w.side[1] = w.side[2] = 0;
     if (!w.rows) w.width = w.outer.pop(w.side);
-    w.block = min64(w.width, SAMPLE_BLOCK);
+    w.block = max64(1, min64(w.width, SAMPLE_BLOCK));
     w.blocks = ceil_div(w.width, w.block);
     return w;
 }
