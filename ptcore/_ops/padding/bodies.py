@@ -26,8 +26,10 @@ def pad(input, pad, mode, value):
         value = 0 if value is None else checked.number("pad", "value", value)
         if isinstance(value, complex) and not input.dtype.is_complex:
             raise TypeError(f"pad: value must be real beside {input.dtype.name}, got complex")
-        if input.dtype.itemsize == 2 and input.dtype.kind == "f":
+        if type(value) in (int, float, complex) and value:
             checked.holds("pad", "value", input.dtype, value)
+            if input.dtype.kind in "iu":
+                value = int(value)
         return pad_constant(input, pads, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"pad: mode must be one of 'constant', 'reflect', 'replicate', 'circular', "

@@ -183,6 +183,33 @@ def test_sizes_that_stay(shape, settings):
     np.testing.assert_allclose(*got, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "bool", "float32", "float64", "complex64",
+                                   "bfloat16", "float8_e4m3fn"])
+def test_numbers_that_pad(dtype):
+    for value in (0, 1, -1, 1.7, 300, 2**40, 1e30, 1e300, float("inf"), float("nan"), True):
+        if dtype == "uint8" and value == -1:    # as in `full`, it wraps
+            assert pt.nn.functional.pad(pt.zeros(1, dtype=pt.uint8), (1, 0), value=-1).tolist() == [255, 0]
+            continue
+        outs = []
+        for library, f in LIBRARIES:
+            try:
+                out = f.pad(library.ones(2).to(getattr(library, dtype)), (1, 1), value=value)
+                outs.append((out.double() if "float" in dtype else out).numpy())
+            except RuntimeError as e:
+                assert "without overflow" in str(e)
+                outs.append(None)
+        if dtype == "float8_e4m3fn" and value == float("inf"):          # the largest number in ours, NaN in torch
+            continue
+        assert (outs[0] is None) == (outs[1] is None), value
+        if outs[0] is not None:
+            np.testing.assert_array_equal(*outs)
+
+
+def test_numbers_of_64_bits_that_pad():
+    for value in (1e19, 10**19):
+        assert pt.nn.functional.pad(pt.zeros(1, dtype=pt.uint64), (1, 0), value=value).tolist() == [10**19, 0]
+
+
 def test_unpool():
     data = np.random.default_rng(0).normal(size=(2, 3, 7, 8))
     outs = []
