@@ -461,6 +461,16 @@ def test_grid_sample_of_other_inputs():
     compare(F.grid_sample, ptcore.zeros(0, 3, 5, 6), ptcore.zeros(0, 4, 4, 2), align_corners=False)
 
 
+def test_integers_at_the_ends_of_windows():
+    """The maximum of a window of padding alone, and a mean that wraps."""
+    for dtype in ("uint8", "int8", "int32", "int64", "float16", "float32"):
+        x = ptcore.tensor([[[[1, 2, 3]]]]).to(getattr(ptcore, dtype))
+        want, got = (F.max_pool2d(t, (1, 2), 2, (0, 1), (1, 5), True).item() for t in (x, x.cuda()))
+        assert got == want
+    x = ptcore.tensor([[[[-2**63, 5, -3]]]])
+    assert F.avg_pool2d(x.cuda(), 1, divisor_override=-1).tolist() == [[[[-2**63, -5, 3]]]]
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample_at_infinite_positions(mode, padding):
