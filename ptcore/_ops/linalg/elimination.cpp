@@ -262,7 +262,8 @@ int lu(pt_call *call) {
     return report(call, infos, batch, SINGULAR_U);
 }
 
-/* Pivots may come from the user: they are checked before anything is written to where they point. */
+/* Pivots may come from the user: they are checked before anything is written to where they
+ * point. */
 template <class T>
 struct factored_solver {
     enum : int { BAD_PIVOT = -2000 };

@@ -10,8 +10,8 @@
  * have checked the operands.
  *
  * As in PyTorch, a position that is NaN or infinite has weights of NaN where padding does not move
- * it inside. A neighbour outside counts as 0, and 0 times such a weight is NaN in two dims; in three
- * dims it is skipped.
+ * it inside. A neighbour outside counts as 0, and 0 times such a weight is NaN in two dims; in
+ * three dims it is skipped.
  */
 #include "rows.hpp"
 #include "spatial.hpp"

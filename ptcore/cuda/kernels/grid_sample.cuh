@@ -1,6 +1,7 @@
 // Sampling at given positions, and its gradients. A thread computes a point; all channels share the
 // point's neighbours and weights. The gradient of x is added up in any order. What is NaN or
-// infinite is treated as on the CPU (grid_sample.cpp): in two dims sums begin with 0 times a weight.
+// infinite is treated as on the CPU (grid_sample.cpp): in two dims sums begin with 0 times a
+// weight.
 #include "atomic.cuh"
 #include "divide.cuh"
 #include "grid_sample_args.h"
