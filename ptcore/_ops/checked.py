@@ -37,8 +37,8 @@ def _plain(op, name, expected, value):
 
 
 def holds(op, name, dtype, value):
-    """Raises if a number that is to be an element of a dtype is out of its range. Any number is true or false, infinities
-    fit floating-point dtypes, and negative numbers of its width wrap in an unsigned dtype."""
+    """Raises if a number that is to be an element of a dtype is out of its range. Any number is true or false;
+    infinities fit floating-point dtypes, and negative numbers of its width wrap in an unsigned dtype."""
     if dtype.kind in "fc":
         fits = not any([finfo(dtype).max < abs(part) < float("inf") for part in (value.real, value.imag)])
     elif dtype.kind == "b":

@@ -167,8 +167,8 @@ def test_dims_that_keep_their_size(mode, antialias, dtype):
 def test_a_window_of_padding_alone():
     """Its maximum is the least number of the dtype; PyTorch's index of it is outside of the input."""
     for dtype in ("uint8", "int32", "int64", "float32"):
-        got = [f.max_pool2d(library.tensor([[[[1, 2, 3]]]]).to(getattr(library, dtype)), (1, 2), 2, (0, 1), (1, 5), True)
-               for library, f in LIBRARIES]
+        got = [f.max_pool2d(library.tensor([[[[1, 2, 3]]]]).to(getattr(library, dtype)), (1, 2), 2, (0, 1), (1, 5),
+                            True) for library, f in LIBRARIES]
         np.testing.assert_array_equal(*[x.numpy() for x in got])
 
 
