@@ -165,6 +165,24 @@ def test_dims_that_keep_their_size(mode, antialias, dtype):
         np.testing.assert_allclose(*[x.numpy() for x in got], rtol=1e-12, atol=1e-11)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(4, 5), (20, 3), (9, 30)])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_antialias_of_numbers_that_are_not_finite(mode, size, value):
+    """They reach the windows that contain them, and no others."""
+    data = np.random.default_rng(0).normal(size=(2, 3, 9, 11))
+    data[0, 1, 4, 3] = value
+    outs = []
+    for library, f in LIBRARIES:
+        x = library.tensor(data, requires_grad=True)
+        out = f.interpolate(x, size, mode=mode, antialias=True)
+        outs.append((out.detach().numpy(), library.autograd.grad(out.sum(), x)[0].numpy()))
+    for a, b in zip(*outs):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    half = pt.nn.functional.interpolate(pt.tensor(data).to(pt.bfloat16), size, mode=mode, antialias=True)
+    np.testing.assert_allclose(half.double().numpy(), outs[0][0], rtol=2e-2, atol=2e-2)
+
+
 def test_a_window_of_padding_alone():
     """Its maximum is the least number of the dtype; PyTorch's index of it is outside of the input."""
     for dtype in ("uint8", "int32", "int64", "float32"):
