@@ -59,6 +59,16 @@ struct pool {
     }
     int64_t inputs() const { return dim[0].in * dim[1].in * dim[2].in; }
     int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
+    /* the most numbers of the input in a window */
+    double longest() const {
+        double n = 1;
+        for (const pool_axis &a : dim) {
+            int64_t most = 0;
+            for (int64_t o = 0; o < a.out; ++o) most = max64(most, a.stop[o] - a.start[o]);
+            n *= double(most);
+        }
+        return n;
+    }
 };
 
 /* reads the window settings from params 0 to 2, and dilation from param `dilated` if it is not 0 */
@@ -325,6 +335,9 @@ int fractional_kernel(pt_call *call) {
 
 /* ---- mean -------------------------------------------------------------------------------- */
 
+/* Longer windows are summed in double: a float sum of ones ends at 2^24. */
+constexpr double MOST_FLOATS = 4096;
+
 /* integers wrap */
 template <class E>
 inline E plus(E a, E b) {
@@ -394,9 +407,9 @@ int mean_kernel(pt_call *call) {
     if (int status = read_pool(call, large, small, 0, call->params[4].i != 0, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
     const int64_t divisor = call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i;
-    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+    const auto pooled = [&](auto tag, auto sum) {
         using S = PT_TYPE(tag);
-        using E = compute<S>;
+        using E = PT_TYPE(sum);
         std::atomic<bool> enough(true);
         const int status =
             each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(),
@@ -408,6 +421,12 @@ int mean_kernel(pt_call *call) {
                                         enough = false;
                                 });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
+    };
+    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        if constexpr (!is_same<S, int64_t> && !is_same<S, double>)
+            if (p.longest() > MOST_FLOATS) return pooled(tag, type_tag<double>{});
+        return pooled(tag, type_tag<compute<S>>{});
     });
 }
 

@@ -148,6 +148,19 @@ def test_windows_far_longer_than_the_input(kernels):
     assert [a.ravel().tolist() for a in got] == [[9.0] * 11, [9] * 11]
 
 
+def test_long_windows_are_summed_in_double(kernels):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 1.5, (1, 2, 300, 301)).astype(np.float32)
+    for kernel, out in (([300, 301], [1, 1]), ([299, 300], [2, 2]), ([], [2, 2])):
+        settings = [kernel, [1] * len(kernel), [0] * len(kernel), out, True, None]
+        got = kernels("mean_pool", [x], [((1, 2, *out), "float32")], settings)
+        want = kernels("mean_pool", [x.astype(np.float64)], [((1, 2, *out), "float64")], settings)
+        np.testing.assert_array_equal(got, want.astype(np.float32))
+    ones = np.ones((1, 1, 2**24 + 2**22), np.float32)
+    size = ones.shape[2]
+    assert kernels("mean_pool", [ones], [((1, 1, 1), "float32")], [[size], [1], [0], [1], True, None]) == 1
+
+
 def test_a_sum_divided_by_minus_one_wraps(kernels):
     x = np.array([[[-2**63, 5, -3]]])
     got = kernels("mean_pool", [x], [(x.shape, "int64")], [[1], [1], [0], [3], True, -1])
