@@ -365,6 +365,13 @@ def _merge(row, args, size, rest):
     return _unmerged(run(row.name, tuple(moved)), expected, size)
 
 
+def _stack(row, args, size, rest):
+    """For an op whose leading dims are a batch: the hidden dim becomes the first of them."""
+    expected = _expected(row, args)
+    moved = [spread(v, size) if a.is_tensor else v for a, v in zip(ops.arguments(row), args)]
+    return _packed(run(row.name, tuple(moved)), expected)
+
+
 def _unmerged(result, expected, size):
     if isinstance(result, tuple):
         return tuple([_unmerged(r, e, size) for r, e in zip(result, expected)])
@@ -414,5 +421,5 @@ def _each(row, args, size, rest):
 
 
 _RULES = {"shift": _shift, "merge": _merge, "convolution": _convolution, "whole": _whole, "sizes": _sizes,
-          "permute": _permute, "strided": _strided,
+          "permute": _permute, "stack": _stack, "strided": _strided,
           "squeeze": _squeeze, "product": _product, "index": _index, "rows": _rows, "each": _each}

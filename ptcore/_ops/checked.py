@@ -6,7 +6,7 @@ given one.
 """
 from operator import index
 
-from ptcore._dtype import as_dtype, finfo
+from ptcore._dtype import as_dtype, finfo, iinfo
 from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
 from ptcore._interpret import innermost
 from ptcore._shape import is_symbolic_number
@@ -37,8 +37,16 @@ def _plain(op, name, expected, value):
 
 
 def holds(op, name, dtype, value):
-    """Raises if a finite number that is to be an element of a floating-point dtype is beyond the largest one."""
-    if finfo(dtype).max < abs(value) < float("inf"):
+    """Raises if a number that is to be an element of a dtype is out of its range. Any number is true or false;
+    infinities fit floating-point dtypes, and negative numbers of its width wrap in an unsigned dtype."""
+    if dtype.kind in "fc":
+        fits = not any([finfo(dtype).max < abs(part) < float("inf") for part in (value.real, value.imag)])
+    elif dtype.kind == "b":
+        return
+    else:
+        largest = iinfo(dtype).max
+        fits = -largest - 2 < value < largest + 1
+    if not fits:
         raise RuntimeError(f"{op}: {name}: value {value} cannot be converted to {dtype.name} without overflow")
 
 

@@ -101,6 +101,22 @@ def test_distances_with_several_largest_gaps(kind):
         plain = pt.autograd.grad(weighted(f, leaf), leaf)[0].numpy()
         recorded = pt.autograd.grad(weighted(f, leaf), leaf, create_graph=True)[0]
         np.testing.assert_allclose(recorded.detach().numpy(), plain)
+        of_both = pt.func.vmap(pt.func.grad(lambda one, f=f: weighted(f, one)))(pt.stack([x * 0 + 0.5, x]))
+        np.testing.assert_allclose(of_both[1].numpy(), plain)
+    y = x.flip(0) + 1                           # only one operand is batched, or both with dims in front
+    for left, right, dims in ((pt.stack([x, x]), y, (0, None)), (x, pt.stack([y, y]), (None, 0)),
+                              (pt.stack([x, x], 1), pt.stack([y, y]), (1, 0))):
+        slopes = pt.func.vmap(pt.func.grad(lambda a, b: weighted(lambda a: pt.cdist(a, b, INF), a), (0, 1)), dims)
+        want = pt.func.grad(lambda a, b: weighted(lambda a: pt.cdist(a, b, INF), a), (0, 1))(x, y)
+        for found, one in zip(slopes(left, right), want, strict=True):
+            np.testing.assert_allclose(found[1].numpy(), one.numpy())
+
+
+def test_windows_of_zeros_have_no_slope():
+    x = pt.tensor([[[0.0, 0.0, 1.0, 2.0, 0.0, 3.0, -0.0, 0.0]]])
+    for norm_type in (1.0, 2.0, 3.0):
+        check(lambda x, p=norm_type: F.lp_pool1d(x, p, 2), x)
+    check(lambda x: F.lp_pool2d(x.reshape((1, 1, 2, 4)), 2.0, 2), x * 0)
 
 
 @pytest.mark.parametrize("kind", ["plain", "tie", "inf"])

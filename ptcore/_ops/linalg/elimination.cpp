@@ -262,10 +262,11 @@ int lu(pt_call *call) {
     return report(call, infos, batch, SINGULAR_U);
 }
 
-/* Pivots may come from the user: they are checked before anything is written to where they point.
- * For a bad pivot the info is the pivot, less 1 if it is not positive. */
+/* Pivots may come from the user: they are checked before anything is written to where they
+ * point. */
 template <class T>
 struct factored_solver {
+    enum : int { BAD_PIVOT = -2000 };
     pt_call *call;
     int64_t n, k, space;
     bool transposed;
@@ -306,8 +307,7 @@ struct factored_solver {
         const pt_view &p = call->in[1];
         for (int64_t i = 0; i < n; ++i) {
             pivots[i] = at_offset<int32_t>(call, 1, offset)[i * p.strides[p.ndim - 1]];
-            if (pivots[i] < 1 || pivots[i] > n)
-                return pivots[i] < 1 ? (pivots[i] > INT_MIN ? pivots[i] : -INT_MAX) - 1 : pivots[i];
+            if (pivots[i] < 1 || pivots[i] > n) return BAD_PIVOT;
         }
         if constexpr (SMALL<T> > 0)
             if (space) return by_order(n, [&](auto N) { return small<N>(number, offset); });
@@ -340,10 +340,16 @@ int lu_solve(pt_call *call) {
     if (int status = each_matrix<3>(call, 2 * n * n * k, infos,
                                     [&] { return factored_solver<T>(call, n, k); }))
         return status;
-    for (int64_t i = 0; i < batch; ++i)
-        if (infos[i] != 0 && infos[i] != NO_MEMORY)
-            return fail(call, PT_RUNTIME_ERROR, "pivots must be in [1, %lld], got %d", (long long)n,
-                        infos[i] + (infos[i] < 0));
+    space<1> all;
+    for (int d = 0; d < p.ndim; ++d) all.push(p.sizes[d], {p.strides[d]});
+    for (int64_t i = 0; i < batch; ++i) {
+        if (infos[i] != factored_solver<T>::BAD_PIVOT) continue;
+        int pivot = 1;
+        for (cursor<1> at(all, i * n); pivot >= 1 && pivot <= n; at.next())
+            pivot = input<int32_t>(call, 1)[at.offset[0]];
+        return fail(call, PT_RUNTIME_ERROR, "pivots must be in [1, %lld], got %d", (long long)n,
+                    pivot);
+    }
     return report(call, infos, batch, OTHERWISE);
 }
 
@@ -394,7 +400,7 @@ struct eliminator {
                 if (size == 0) d = convert<T>(0);
                 else if constexpr (is_complex<T>)
                     d = {real_type<T>(double(d.re) / size), real_type<T>(double(d.im) / size)};
-                else d = T(double(d) / size);
+                else d = size == HUGE_VAL ? pt::copysign(T(1), d) : T(double(d) / size);
             }
             product = product * d;
         }

@@ -194,7 +194,7 @@ inline class_walk walk_classes(const samples &s, const pt_view &x, const int64_t
     w.width = 1;
     w.side[0] = w.side[1] = w.side[2] = 0;
     if (!w.rows) w.width = w.outer.pop(w.side);
-    w.block = min64(w.width, SAMPLE_BLOCK);
+    w.block = max64(1, min64(w.width, SAMPLE_BLOCK));
     w.blocks = ceil_div(w.width, w.block);
     return w;
 }
@@ -362,10 +362,12 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                     double sum[SAMPLE_BLOCK] = {};
                     const int64_t apart = w == 1 ? 1 : step;
                     if (w == 1) sum[0] = row_exp_sum<true>(p, q, s.classes, shift[0]);
-                    for (int64_t c = 0; w > 1 && c < s.classes; ++c) PT_IVDEP
-                    for (int64_t j = 0; j < w; ++j) {
-                        q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]);
-                        sum[j] += double(q[c * step + j]);
+                    for (int64_t c = 0; w > 1 && c < s.classes; ++c) {
+                        PT_IVDEP
+                        for (int64_t j = 0; j < w; ++j) {
+                            q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]);
+                            sum[j] += double(q[c * step + j]);
+                        }
                     }
                     for (int64_t j = 0; j < w; ++j) factor[j] = E(double(factor[j]) / sum[j]);
                     for (int64_t c = 0; c < s.classes; ++c)
@@ -373,10 +375,13 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                 } else if (w == 1) {
                     const E lse0 = shift[0], f = factor[0];
                     for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
-                } else
-                    for (int64_t c = 0; c < s.classes; ++c) PT_IVDEP
-                for (int64_t j = 0; j < w; ++j)
-                    q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]) * factor[j];
+                } else {
+                    for (int64_t c = 0; c < s.classes; ++c) {
+                        PT_IVDEP
+                        for (int64_t j = 0; j < w; ++j)
+                            q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]) * factor[j];
+                    }
+                }
                 for (int64_t j = 0; j < w; ++j) {
                     const int64_t t = hit[j], apart = w == 1 ? 1 : step;
                     if (t == s.ignored) {

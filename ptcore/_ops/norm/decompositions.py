@@ -3,6 +3,7 @@ from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows
+from ptcore._ops.functions import pair_distances as distances_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.reduction.decompositions import shared_equally
 
@@ -52,9 +53,10 @@ def _pairs(input):
 
 
 def row_distances(input, p):
+    """By the op on pairs, which like this one gives each of several largest gaps the whole gradient."""
     first, second = _pairs(input)
-    return pair_distances(unsqueeze(select_rows(input, 0, first), -2), unsqueeze(select_rows(input, 0, second), -2),
-                          p).reshape((-1,))
+    return distances_of(unsqueeze(select_rows(input, 0, first), -2), unsqueeze(select_rows(input, 0, second), -2),
+                        p).reshape((-1,))
 
 
 def row_distances_slope(g, input, dist, p):

@@ -59,13 +59,13 @@ made("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of al
 structured(
     "pair_distances(x1, x2, p: Float)", types=REAL, kernel="pair_distances", layout="contiguous",
     internal=True, called="cdist", node="CdistBackward0", out="pair_distances",
-    vjp=["pair_slope(g, x, y, out, p)", "pair_slope(g.mT, y, x, out.mT, p)"], batch="decompose", jvp="decompose",
+    vjp=["pair_slope(g, x, y, out, p)", "pair_slope(g.mT, y, x, out.mT, p)"], batch="stack", jvp="decompose",
     reference="_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
     doc="The p-norm distance of each row of x1 (*, m, d) from each of x2 (*, n, d).")
 
 nondifferentiable(
     "pair_distances_slope(g, x1, x2, dist, p: Float)", types=REAL, promote="none", kernel="pair_distances_slope",
-    layout="contiguous", internal=True, called="cdist", out="as_input(x1)", batch="decompose",
+    layout="contiguous", internal=True, called="cdist", out="as_input(x1)", batch="stack",
     reference="_pair_distances_slope(g, x1, x2, p)", doc="The gradient of such distances by x1.")
 
 structured(

@@ -26,8 +26,10 @@ def pad(input, pad, mode, value):
         value = 0 if value is None else checked.number("pad", "value", value)
         if isinstance(value, complex) and not input.dtype.is_complex:
             raise TypeError(f"pad: value must be real beside {input.dtype.name}, got complex")
-        if input.dtype.itemsize == 2 and input.dtype.kind == "f":
+        if type(value) in (int, float, complex) and value:
             checked.holds("pad", "value", input.dtype, value)
+            if input.dtype.kind in "iu":
+                value = int(value)
         return pad_constant(input, pads, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"pad: mode must be one of 'constant', 'reflect', 'replicate', 'circular', "
@@ -38,6 +40,11 @@ def pad(input, pad, mode, value):
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(f"pad: mode {mode!r} pads the last 1, 2 or 3 dims of (C, ...) or (N, C, ...), got "
                                   f"{list(pads)} for shape {list(input.shape)}")
+    if mode == "reflect" and min(pads) < 0 < max(pads):      # what one side cuts off, the other side may mirror
+        out = pad_edges(input, tuple([max(p, 0) for p in pads]), mode)
+        for k in range(n):
+            out = _cut(out, input.ndim - 1 - k, min(pads[2 * k], 0), min(pads[2 * k + 1], 0))
+        return clone(out)
     if min(pads) < 0:
         left = list(pads)
         for k in range(n):

@@ -7,7 +7,16 @@ from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import rand
-from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
+from ptcore._ops.functions import (
+    abs,
+    fractional_windows,
+    masked_fill,
+    max_pool_windows,
+    mean,
+    mean_pool,
+    reshape,
+    scatter_src,
+)
 from ptcore._precision import need_determinism
 
 _INFINITY = float("inf")
@@ -131,7 +140,9 @@ def _lp_pool(op, n, input, norm_type, kernel_size, stride, ceil_mode):
         size = _max_pool(op, n, size, kernel, stride, 0, 1, ceil_mode, False)
         return size if norm_type > 0 else -size
     out = _avg_pool(op, n, input ** norm_type, kernel, stride, 0, ceil_mode, True, None)
-    return (out.sign() * relu(abs(out)) * math.prod(kernel)) ** (1.0 / norm_type)
+    none = out == 0                     # the root has no slope there: the derivative is 0, as in PyTorch's backward
+    root = (masked_fill(out, none, 1) * math.prod(kernel)) ** (1.0 / norm_type)
+    return masked_fill(root, none, 0 if norm_type > 0 else _INFINITY)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode):

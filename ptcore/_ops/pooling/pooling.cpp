@@ -13,6 +13,7 @@
 #include "spatial.hpp"
 
 #include <atomic>
+#include <limits>
 
 namespace {
 
@@ -58,6 +59,16 @@ struct pool {
     }
     int64_t inputs() const { return dim[0].in * dim[1].in * dim[2].in; }
     int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
+    /* the most numbers of the input in a window */
+    double longest() const {
+        double n = 1;
+        for (const pool_axis &a : dim) {
+            int64_t most = 0;
+            for (int64_t o = 0; o < a.out; ++o) most = max64(most, a.stop[o] - a.start[o]);
+            n *= double(most);
+        }
+        return n;
+    }
 };
 
 /* reads the window settings from params 0 to 2, and dilation from param `dilated` if it is not 0 */
@@ -93,7 +104,8 @@ inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, 
                 "kernel, stride and dilation must be positive, padding must not be negative");
         a.place(include_pad);
     }
-    p.by_rows = !adaptive && p.dim[2].out >= 8;
+    /* most taps of a kernel much longer than the row lie in the padding */
+    p.by_rows = !adaptive && p.dim[2].out >= 8 && p.dim[2].kernel / 2 <= p.dim[2].in;
     return PT_OK;
 }
 
@@ -180,13 +192,14 @@ inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, pla
                         : 0;
         }
 }
+/* `none` is the maximum of no elements */
 template <class E>
-inline void max_windows(const pool &p, const E *x, E *values, int64_t *indices) {
+inline void max_windows(const pool &p, const E *x, E none, E *values, int64_t *indices) {
     const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
     for (int64_t i = 0; i < a.out; ++i)
         for (int64_t j = 0; j < b.out; ++j)
             for (int64_t o = 0; o < c.out; ++o) {
-                E best = std::is_floating_point<E>::value ? E(-HUGE_VAL) : E(0);
+                E best = none;
                 int64_t place = -1;
                 for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
                     for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
@@ -222,9 +235,9 @@ int max_pool_kernel(pt_call *call) {
             each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
                 int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
                 if constexpr (std::is_integral<E>::value)
-                    max_windows(p, x, values, indices);
+                    max_windows(p, x, E(std::numeric_limits<S>::lowest()), values, indices);
                 else {
-                    if (!by_rows) return max_windows(p, x, values, indices);
+                    if (!by_rows) return max_windows(p, x, -E(HUGE_VAL), values, indices);
                     scratch<place_type<E>> place(p.dim[2].out);
                     if (place)
                         max_rows(p, x, values, indices, place.data);
@@ -322,11 +335,21 @@ int fractional_kernel(pt_call *call) {
 
 /* ---- mean -------------------------------------------------------------------------------- */
 
+/* Longer windows are summed in double: a float sum of ones ends at 2^24. */
+constexpr double MOST_FLOATS = 4096;
+
 /* integers wrap */
 template <class E>
 inline E plus(E a, E b) {
     if constexpr (std::is_same_v<E, int64_t>) return int64_t(uint64_t(a) + uint64_t(b));
     else return E(a + b);
+}
+
+template <class E>
+inline E divided(E sum, E by) {
+    if constexpr (std::is_same_v<E, int64_t>)
+        if (by == -1) return int64_t(0 - uint64_t(sum));
+    return sum / by;
 }
 
 template <class E, bool TRANSPOSED>
@@ -341,7 +364,8 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
                 return E(divisor ? divisor : max64(1, shared * c.number[o]));
             };
             const E *from = x + first;
-            for (int64_t o = 0; o < c.out; ++o) row[o] = TRANSPOSED ? E(from[o] / share(o)) : E(0);
+            for (int64_t o = 0; o < c.out; ++o)
+                row[o] = TRANSPOSED ? divided(from[o], share(o)) : E(0);
             for (int64_t u = a.start[i]; u < a.stop[i]; ++u)
                 for (int64_t v = b.start[j]; v < b.stop[j]; ++v) {
                     const int64_t at = (u * b.in + v) * c.in;
@@ -370,7 +394,8 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
                                 row[o] = plus(row[o], x[start + o * c.stride]);
                     }
                 }
-            for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o) to[first + o] = E(row[o] / share(o));
+            for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o)
+                to[first + o] = divided(row[o], share(o));
         }
 }
 
@@ -382,9 +407,9 @@ int mean_kernel(pt_call *call) {
     if (int status = read_pool(call, large, small, 0, call->params[4].i != 0, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
     const int64_t divisor = call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i;
-    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+    const auto pooled = [&](auto tag, auto sum) {
         using S = PT_TYPE(tag);
-        using E = compute<S>;
+        using E = PT_TYPE(sum);
         std::atomic<bool> enough(true);
         const int status =
             each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(),
@@ -396,6 +421,12 @@ int mean_kernel(pt_call *call) {
                                         enough = false;
                                 });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
+    };
+    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        if constexpr (!is_same<S, int64_t> && !is_same<S, double>)
+            if (p.longest() > MOST_FLOATS) return pooled(tag, type_tag<double>{});
+        return pooled(tag, type_tag<compute<S>>{});
     });
 }
 

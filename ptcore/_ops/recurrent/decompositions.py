@@ -3,7 +3,7 @@
 They serve transformations and the recorded backward.
 """
 from ptcore._ops.creation.creation import zeros
-from ptcore._ops.functions import cat, chunk, linear, mm, relu, sigmoid, slice, split_by_sizes, tanh, where
+from ptcore._ops.functions import cat, chunk, linear, masked_fill, mm, relu, sigmoid, slice, split_by_sizes, tanh
 
 
 def rows(x, start, end):
@@ -103,7 +103,7 @@ def recurrent_layer_backward(g, g_cells, out, cells, kept, hx, cx, weight, proje
             gate, hidden, straight = cat([dr, dz, dq], 1), cat([dr, dz, dq * r], 1), dh * z
             hiddens.append(hidden)
         else:
-            gate, straight = dh * (1 - y * y) if mode == "tanh" else where(y > 0, dh, dh * 0), None
+            gate, straight = dh * (1 - y * y) if mode == "tanh" else masked_fill(dh, y <= 0, 0), None
         new = mm(hidden if mode == "gru" else gate, weight)
         d = updated(d, new if straight is None else new + straight)
         gates.append(gate)

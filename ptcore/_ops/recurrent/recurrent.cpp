@@ -246,8 +246,8 @@ PT_NOINLINE void gru_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT before
 template <class E>
 PT_NOINLINE void plain_back(const E *PT_RESTRICT h, const E *PT_RESTRICT d, int64_t n, bool relu,
                             E *PT_RESTRICT out) {
-    if (relu)
-        for (int64_t j = 0; j < n; ++j) out[j] = h[j] > 0 ? d[j] : E(0);
+    if (relu)                                   /* as from relu itself, NaN passes the gradient */
+        for (int64_t j = 0; j < n; ++j) out[j] = h[j] <= 0 ? E(0) : d[j];
     else
         for (int64_t j = 0; j < n; ++j) out[j] = d[j] * (1 - h[j] * h[j]);
 }

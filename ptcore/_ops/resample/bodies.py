@@ -9,11 +9,15 @@ from ptcore._exchange.convert import tensor
 from ptcore._memory_format import contiguous_format
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import eye, linspace, zeros
+from ptcore._ops.functions import all as all_of
 from ptcore._ops.functions import (
     clamp,
     clone,
     floor,
     grid_sampled,
+    index_select,
+    isfinite,
+    masked_fill,
     permute,
     resample,
     reshape,
@@ -21,6 +25,7 @@ from ptcore._ops.functions import (
     trunc,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.pooling.bodies import _adaptive_avg
 from ptcore._ops.product.bodies import matmul
 
@@ -103,22 +108,28 @@ def _bump(x):
 
 
 def _filter(n, count, how, align_corners, scale):
-    """The rows of the matrix of a filter, which is as wide as the output's step."""
+    """The windows (first place, weights) of a filter, which is as wide as the output's step."""
     if align_corners:
         step = (n - 1) / (count - 1) if count > 1 else 0.0
     else:
         step = 1 / scale if scale > 0 else n / count
     kernel, half = (_triangle, 1) if how == "linear" else (_bump, 2)
     stretch = step if step >= 1 else 1.0
-    rows = []
+    windows = []
     for i in range(count):
         centre = step * (i + 0.5)
         first = max(int(centre - half * stretch + 0.5), 0)
         last = min(int(centre + half * stretch + 0.5), n)
         weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
         total = sum(weights)
-        rows.append([0.0] * first + [w / total if total else w for w in weights] + [0.0] * (n - last))
-    return rows
+        windows.append((first, [w / total if total else w for w in weights]))
+    return windows
+
+
+def _matrix(windows, n, dtype, device):
+    """The windows of a filter as rows of a matrix."""
+    return tensor([[0.0] * first + weights + [0.0] * (n - first - len(weights)) for first, weights in windows],
+                  dtype=dtype, device=device)
 
 
 def _product(matrix, x, dim):
@@ -126,11 +137,29 @@ def _product(matrix, x, dim):
     return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
 
 
+def _filtered(x, dim, windows):
+    """An image filtered along a dim. Of one with an infinity or NaN windows are summed tap by tap, as the zeros of a
+    matrix would carry these everywhere. (Devices are not waited for, to look for them.)"""
+    if not x.is_cpu or not has_values(x) or bool(all_of(isfinite(x.detach()))):
+        return _product(_matrix(windows, x.shape[dim], x.dtype, x.device), x, dim)
+    shape = [1] * x.ndim
+    shape[dim] = len(windows)
+    dtype, x = x.dtype, x.to(FLOAT32) if x.dtype.itemsize == 2 else x
+    total = zeros((), dtype=x.dtype)
+    for k in range(max([len(weights) for _, weights in windows])):
+        inside = [k < len(weights) for _, weights in windows]
+        places = tensor([first + k if there else 0 for (first, _), there in zip(windows, inside)])
+        taps = [weights[k] if there else 0.0 for (_, weights), there in zip(windows, inside)]
+        term = index_select(x, dim, places) * reshape(tensor(taps, dtype=x.dtype), shape)
+        total = total + masked_fill(term, reshape(tensor([not there for there in inside]), shape), 0)
+    return total.to(dtype)
+
+
 def _of_bytes(x, dim, count, how, align_corners, scale, antialias):
     """Bytes resampled along a dim as in PyTorch: weights are integers of 16 bits, the result is a byte again."""
     n = x.shape[dim]
     if antialias:
-        matrix = tensor(_filter(n, count, how, align_corners, scale), dtype=FLOAT64, device="cpu")
+        matrix = _matrix(_filter(n, count, how, align_corners, scale), n, FLOAT64, "cpu")
     else:
         unit = reshape(eye(n, dtype=FLOAT64, device="cpu"), (1, n, n, 1))
         matrix = transpose(reshape(resample(unit, 2, count, how, align_corners, scale), (n, count)), 0, 1)
@@ -190,7 +219,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if how in ("linear", "cubic") and n == 2 and input.dtype is UINT8:
         x = input
         for k in (1, 0):
-            if size[k] != x.shape[k + 2] or scales[k] not in (0.0, 1.0):
+            if size[k] != x.shape[k + 2]:       # whatever the scale, as in PyTorch
                 x = _of_bytes(x, k + 2, size[k], how, bool(align_corners), scales[k], antialias)
         return clone(x) if x is input else x
     if how in ("linear", "cubic") and input.dtype.kind != "f":
@@ -200,9 +229,10 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return clone(x)
     if antialias:
         for k in (1, 0):
-            rows = _filter(x.shape[k + 2], size[k], how, align_corners, scales[k])
-            x = _product(tensor(rows, dtype=x.dtype, device=x.device), x, k + 2)
-        return x
+            if same[k]:                 # whatever the scale, as in PyTorch
+                continue
+            x = _filtered(x, k + 2, _filter(x.shape[k + 2], size[k], how, align_corners, scales[k]))
+        return clone(x) if x is input else x
     for k in range(n - 1, -1, -1):
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):
             x = resample(x, k + 2, size[k], how, bool(align_corners), scales[k])

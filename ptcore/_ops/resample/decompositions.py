@@ -34,7 +34,8 @@ def _padded(x, size, padding_mode, align_corners):
         x = _reflected(x, 0, 2 * (size - 1)) if align_corners else _reflected(x, -1, 2 * size - 1)
     if padding_mode == "zeros":
         return x
-    return where((x > 0) & (x < size - 1), x, x.detach().clamp(0, size - 1))        # constant at the ends, too
+    x = where((x > 0) & (x < size - 1), x, x.detach().clamp(0, size - 1))           # constant at the ends, too
+    return x.masked_fill(x.detach().isnan(), 0)
 
 
 def _neighbours(x, size, mode, padding_mode, align_corners):
@@ -42,8 +43,6 @@ def _neighbours(x, size, mode, padding_mode, align_corners):
     x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     if mode != "bicubic":
         x = _padded(x, size, padding_mode, align_corners)
-    # As in the kernel: what is infinite or NaN lies far outside, or at the first place if padding has moved it inside.
-    x = x.masked_fill(~(abs(x.detach()) < 1e9), -100 if mode == "bicubic" or padding_mode == "zeros" else 0)
     one = full_like(x.detach(), 1)
     if mode == "nearest":
         return [(x.detach().round(), one, one * 0)]
@@ -65,7 +64,7 @@ def _by_position(coordinate, size, mode, padding_mode, align_corners):
     x = coordinate.detach()
     per_unit = (size - 1) / 2 if align_corners else size / 2
     if mode == "bicubic" or padding_mode == "zeros":
-        return full_like(x, per_unit).masked_fill(~(abs(x * per_unit) < 1e9), 0)
+        return full_like(x, per_unit)
     x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     sign = full_like(x, per_unit)
     if padding_mode == "reflection":
@@ -97,6 +96,8 @@ def _taps(shape, grid, mode, padding_mode, align_corners):
             for e in range(dims):
                 slope = slope if e == d else slope * chosen[e][1]
             slopes.append(slope)
+        if dims == 3:                   # as in the kernel: outside, weights that are NaN do not count
+            weight, *slopes = [w.masked_fill(~inside, 0) for w in (weight, *slopes)]
         yield place, inside, weight, slopes[::-1]
 
 
@@ -110,7 +111,8 @@ def grid_sampled(input, grid, mode, padding_mode, align_corners):
     x = reshape(input, (*input.shape[:2], _product(input.shape[2:])))
     total = 0
     for place, inside, weight, _ in _taps(input.shape, grid, mode, padding_mode, align_corners):
-        total = total + _values(x, place, inside)[0] * unsqueeze(weight, 1)
+        term = (_values(x, place, inside)[0] * unsqueeze(weight, 1)).masked_fill(~unsqueeze(inside, 1), 0)
+        total = total + term + unsqueeze(weight.masked_fill(inside, 0) * 0, 1)      # outside, 0 times a weight of NaN
     return reshape(total, (*input.shape[:2], *grid.shape[1:-1]))
 
 

@@ -8,6 +8,10 @@
  * position alone. Half types are computed in float32. The backward needs contiguous operands; it
  * handles one sample at a time, with the points in order. The row's rule of shapes and its dtypes
  * have checked the operands.
+ *
+ * As in PyTorch, a position that is NaN or infinite has weights of NaN where padding does not move
+ * it inside. A neighbour outside counts as 0, and 0 times such a weight is NaN in two dims; in
+ * three dims it is skipped.
  */
 #include "rows.hpp"
 #include "spatial.hpp"
@@ -80,8 +84,6 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
         dual<E> x = s.corners ? dual<E>{c / 2 * (size - 1), (size - 1) / 2}
                               : dual<E>{(c * size - 1) / 2, size / 2};
         if (s.mode != BICUBIC) x = padded(x, size, s);
-        if (!(pt::abs(x.value) < E(1e9)))
-            x = {E(-100), E(0)};      /* infinite or NaN: it has no neighbours */
         const E slope = x.slope;
         if (s.mode == NEAREST) {
             to.at[0][p] = inside(pt::round(x.value), size);
@@ -151,6 +153,12 @@ PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, co
                     t.slope[2][k][p] = near[0].slope[a][p] * y[p] * z[p];
                 }
             }
+}
+
+/* What the neighbours outside contribute: 0, or NaN where their weights are NaN. */
+template <class E>
+inline void begin_sums(E *sum, const E *weight, int dims, int m) {
+    for (int p = 0; p < m; ++p) sum[p] = dims == 2 ? 0 * weight[p] : E(0);
 }
 
 /* The points of one sample's grid, in row-major order. */
@@ -233,7 +241,8 @@ int sample_as(pt_call *call) {
                          find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
                          for (int64_t c = 0; c < channels; ++c) {
                              const E *plane = from.channel(n, c);
-                             E sum[POINTS] = {};
+                             E sum[POINTS];
+                             begin_sums(sum, near.weight[0], all.dims, m);
                              for (int k = 0; k < near.count; ++k)
                                  for (int p = 0; p < m; ++p) {
                                      const int64_t i = near.at[k][p];
@@ -282,7 +291,9 @@ int sample_backward_as(pt_call *call) {
                              const int m = int(min64(POINTS, all.count - first));
                              all.read(position, n, at, m);
                              find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
-                             E slope[3][POINTS] = {};
+                             E slope[3][POINTS];
+                             for (int d = 0; d < all.dims; ++d)
+                                 begin_sums(slope[d], near.slope[d][0], all.dims, m);
                              for (int64_t c = 0; c < channels; ++c) {
                                  const E *values = from.channel(n, c);
                                  fetch(gradient, g, (n * channels + c) * all.count + first, 1, m);

@@ -112,7 +112,8 @@ struct samples {
             E *w = weight.data + o * taps;
             if (mode == NEAREST || mode == NEAREST_EXACT) {
                 const E at = mode == NEAREST ? E(o) * scale : (E(o) + E(0.5)) * scale;
-                i[0] = min64(in - 1, max64(0, int64_t(at)));
+                /* PyTorch rounds positions of float64, too, to float before it takes their floor */
+                i[0] = min64(in - 1, max64(0, int64_t(at < E(1 << 23) ? E(float(at)) : at)));
                 w[0] = E(1);
                 continue;
             }

@@ -59,7 +59,7 @@ TENSOR_LETTERS = "TOIJL"
 WORD_LETTER = "w"
 AUTOCAST = (None, "low", "high", "widest", "off", "refused")
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
-         "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
+         "rows", "merge", "stack", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
          "nondifferentiable", "custom")
@@ -86,10 +86,10 @@ class Row:
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": if a tensor other
     than a and b has a hidden dim, the op decomposes); "whole" is for ops that depend on no dim; "sizes"
     takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "rows" searches
-    sorted rows; "merge" makes the hidden dim part of the first one; "convolution" also does so, or makes samples groups
-    of channels; "each" runs one sample after another; "decompose" runs the body of a composite or the function of
-    <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
-    raises.
+    sorted rows; "merge" makes the hidden dim part of the first one, "stack" the first of the leading dims that are a
+    batch; "convolution" merges it, or makes samples groups of channels; "each" runs one sample after another;
+    "decompose" runs the body of a composite or the function of <topic>/decompositions.py; "constant" takes no tensor;
+    "refused: why" raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
     widest dtype among its tensors, None in the given dtypes; "off" is None for an op that also keeps its parts from

@@ -1,5 +1,7 @@
 // Sampling at given positions, and its gradients. A thread computes a point; all channels share the
-// point's neighbours and weights. The gradient of x is added up in any order.
+// point's neighbours and weights. The gradient of x is added up in any order. What is NaN or
+// infinite is treated as on the CPU (grid_sample.cpp): in two dims sums begin with 0 times a
+// weight.
 #include "atomic.cuh"
 #include "divide.cuh"
 #include "grid_sample_args.h"
@@ -50,8 +52,6 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
     Dual x =
         a.corners ? Dual{c / 2 * (size - 1), (size - 1) / 2} : Dual{(c * size - 1) / 2, size / 2};
     if (N != 4) x = padded(x, size, a);
-    if (!(pt::abs(x.value) < E(1e9)))
-        x = {E(-100), E(0)};      // infinite or NaN: no neighbour is inside
     if constexpr (N == 1) {
         r.at[0] = inside(pt::round(x.value), size);
         r.weight[0] = 1, r.slope[0] = 0;
@@ -118,7 +118,7 @@ template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
             (block + 1) * a.together < a.channels ? (block + 1) * a.together : a.channels;
         for (int64_t c = block * a.together; c < end; c++) {
             const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + c * a.x_channel;
-            E sum = 0;
+            E sum = DIMS == 2 ? 0 * (near.height.weight[0] * near.width.weight[0]) : E(0);
             near.each([&](int64_t d, int64_t h, int64_t w, int i, int j, int k) {
                 sum += near.depth.weight[i] * near.height.weight[j] * near.width.weight[k] *
                        up(x[d * a.x_stride[0] + h * a.x_stride[1] + w * a.x_stride[2]]);
@@ -135,6 +135,10 @@ template <int N, int DIMS> PT_DEVICE void gradients(const GridSampleArgs &a) {
         const int64_t p = take_rest(n, a.points);
         const Point<N, DIMS> near(a, n, p);
         E slope[3] = {0, 0, 0};
+        if (DIMS == 2) {
+            slope[0] = 0 * (near.height.weight[0] * near.width.slope[0]);
+            slope[1] = 0 * (near.height.slope[0] * near.width.weight[0]);
+        }
         for (int64_t c = 0; c < a.channels; c++) {
             const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + c * a.x_channel;
             E *gx = reinterpret_cast<E *>(a.gx) + (n * a.channels + c) * plane;

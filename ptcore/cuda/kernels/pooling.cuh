@@ -69,7 +69,11 @@ PT_DEVICE Window random_window(const PoolArgs &a, int d, int64_t plane, int64_t 
 }
 
 // The maximum of an empty window.
-template <class N> PT_DEVICE N least(N) { return N(0); }
+template <class N> PT_DEVICE N least(N) {
+    return N(-1) < N(0) ? N((uint64_t)1 << (8 * sizeof(N) - 1)) : N(0);
+}
+PT_DEVICE half least(half) { return down<half>(-pt::infinity<float>()); }
+PT_DEVICE bfloat16 least(bfloat16) { return down<bfloat16>(-pt::infinity<float>()); }
 PT_DEVICE float least(float) { return -pt::infinity<float>(); }
 PT_DEVICE double least(double) { return -pt::infinity<double>(); }
 
@@ -94,13 +98,17 @@ template <bool RANDOM> PT_DEVICE void largest(const PoolArgs &a) {
                     most = number;
                     place = (u * a.axis[1].in.by + v) * a.axis[2].in.by + q;
                 }
-        reinterpret_cast<T *>(a.out)[i] = place < 0 ? down<T>(least(C())) : best;
+        reinterpret_cast<T *>(a.out)[i] = place < 0 ? least(T()) : best;
         a.indices[i] = larger(0, place);
     }
 }
 
 PT_DEVICE C share(const PoolArgs &a, int64_t number) {
     return C(a.divisor ? a.divisor : larger(1, number));
+}
+template <class N> PT_DEVICE N quotient(N sum, N by) { return N(sum / by); }
+PT_DEVICE int64_t quotient(int64_t sum, int64_t by) {      // wraps
+    return by == -1 ? (int64_t)(0 - (uint64_t)sum) : sum / by;
 }
 
 PT_DEVICE void mean(const PoolArgs &a) {
@@ -115,7 +123,7 @@ PT_DEVICE void mean(const PoolArgs &a) {
                 for (int64_t q = w[2].start; q < w[2].stop; q++)
                     sum = C(sum + up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
         reinterpret_cast<T *>(a.out)[i] =
-            down<T>(C(sum / share(a, w[0].number * w[1].number * w[2].number)));
+            down<T>(quotient(sum, share(a, w[0].number * w[1].number * w[2].number)));
     }
 }
 
@@ -142,9 +150,10 @@ PT_DEVICE void mean_transposed(const PoolArgs &a) {
             const int64_t rows = window_of(a, 0, u).number;
             for (int64_t v = of[1].first; v <= of[1].last; v++) {
                 const int64_t lines = rows * window_of(a, 1, v).number;
-                for (int64_t q = of[2].first; q <= of[2].last; q++)
-                    sum = C(sum + C(up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]) /
-                                    share(a, lines * window_of(a, 2, q).number)));
+                for (int64_t q = of[2].first; q <= of[2].last; q++) {
+                    const C value = up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]);
+                    sum = C(sum + quotient(value, share(a, lines * window_of(a, 2, q).number)));
+                }
             }
         }
         reinterpret_cast<T *>(a.out)[i] = down<T>(sum);

@@ -78,7 +78,7 @@ PT_DEVICE void backward(const RecurrentArgs &a, uint32_t i) {
         wide(a.d, i) = d * z;
     } else {
         const C h = of(a.values, i);
-        put(a.d_gates, i, a.mode == PT_RNN_TANH ? d * (1 - h * h) : h > C(0) ? d : C(0));
+        put(a.d_gates, i, a.mode == PT_RNN_TANH ? d * (1 - h * h) : h <= C(0) ? C(0) : d);
     }
 }
 

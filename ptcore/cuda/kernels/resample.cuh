@@ -29,9 +29,11 @@ struct Samples {
     E offset;                   // from the lower neighbour
 };
 PT_DEVICE Samples samples_of(const ResampleArgs &a, E scale, int64_t o) {
-    if (a.mode == PT_NEAREST) return {1, clamped(a, (int64_t)product(E(o), scale)), E(0)};
-    if (a.mode == PT_NEAREST_EXACT)
-        return {1, clamped(a, (int64_t)product(E(o) + E(0.5), scale)), E(0)};
+    if (a.mode == PT_NEAREST || a.mode == PT_NEAREST_EXACT) {
+        // rounded to float as on the CPU
+        const E at = product(a.mode == PT_NEAREST ? E(o) : E(o) + E(0.5), scale);
+        return {1, clamped(a, (int64_t)(at < E(1 << 23) ? E(float(at)) : at)), E(0)};
+    }
     E at = a.corners ? product(scale, E(o)) : product(scale, E(o) + E(0.5)) - E(0.5);
     if (a.mode == PT_LINEAR) {
         at = at < E(0) ? E(0) : at;

@@ -14,7 +14,9 @@ template <class X> PT_DEVICE pt::complex<X> mirrored(pt::complex<X> x) { return 
 
 // x / size, which is the direction of x; 0 if size is 0.
 template <class X> PT_DEVICE X over(X x, double size) {
-    return size == 0 ? X(0) : X((double)x / size);
+    return size == 0                       ? X(0)
+           : size == pt::infinity<double>() ? pt::copysign(X(1), x)
+                                            : X((double)x / size);
 }
 template <class X> PT_DEVICE pt::complex<X> over(pt::complex<X> x, double size) {
     return size == 0 ? pt::complex<X>(X(0))

@@ -223,6 +223,8 @@ int eigh(pt_call *c) {
     char *const values = c->out[0].data;
     if (infos.status) return infos.status;
     int status = a.load(c, x);
+    // The other triangle may hold anything; columns are rows of the transpose.
+    if (!status) status = keep_triangle(c, dtype, a.data, batch, n, n, triangle != UPLO_LOWER);
     if (!status) status = infos.leave_out(c, dtype, a.data, a.step);
     if (status) return status;
     // Small matrices go many at once, with fewer than 2**31 elements in all.

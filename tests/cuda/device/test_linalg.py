@@ -583,6 +583,24 @@ def test_two_devices():
         near(y, np.linalg.inv(a), "float64")
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (4, 5, 5), (70, 70)])
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_eigh_reads_one_triangle(shape, dtype):
+    a = positive(shape, dtype)
+    for side, other in (("L", np.triu_indices(shape[-1], 1)), ("U", np.tril_indices(shape[-1], -1))):
+        x = a.copy()
+        x[..., other[0], other[1]] = np.nan
+        values, vectors = L.eigh(there(x), side)
+        near(values, np.linalg.eigvalsh(a), dtype, 1e3 * np.abs(a).max())
+        near(vectors * values.unsqueeze(-2) @ vectors.mH, a, dtype, 1e3 * np.abs(a).max())
+
+
+def test_determinants_that_are_infinite():
+    a = np.diag([np.inf, 1.0, -2.0, -np.inf, 3.0])
+    found, expected = L.slogdet(there(a)), np.linalg.slogdet(a)
+    assert [x.item() for x in found] == [x.item() for x in expected]
+
+
 def test_others_that_are_made_of_them():
     a = draw((8, 8))
     a = a @ a.T + np.eye(8)

@@ -459,7 +459,32 @@ def test_grid_sample_of_other_inputs():
     compare(F.grid_sample, numbers((2, 3, 5, 6), 1, "float16"), numbers((2, 4, 4, 2), 2, "float16"), tolerance=1e-2,
             align_corners=False)
     compare(F.grid_sample, ptcore.zeros(0, 3, 5, 6), ptcore.zeros(0, 4, 4, 2), align_corners=False)
-    nan, inf, x = float("nan"), float("inf"), numbers((1, 2, 5, 6), 1)
-    nowhere = ptcore.tensor([[[[nan, 0.0], [inf, 0.5], [-1e30, 1e30], [2.0, -2.0]]]], dtype=ptcore.float64)
-    for padding in ("zeros", "border", "reflection"):
-        compare(F.grid_sample, x, nowhere, backward=False, padding_mode=padding, align_corners=True)
+
+
+def test_integers_at_the_ends_of_windows():
+    """The maximum of a window of padding alone, and a mean that wraps."""
+    for dtype in ("uint8", "int8", "int32", "int64", "float16", "float32"):
+        x = ptcore.tensor([[[[1, 2, 3]]]]).to(getattr(ptcore, dtype))
+        want, got = (F.max_pool2d(t, (1, 2), 2, (0, 1), (1, 5), True).item() for t in (x, x.cuda()))
+        assert got == want
+    x = ptcore.tensor([[[[-2**63, 5, -3]]]])
+    assert F.avg_pool2d(x.cuda(), 1, divisor_override=-1).tolist() == [[[[-2**63, -5, 3]]]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_at_infinite_positions(mode, padding):
+    nan, inf = float("nan"), float("inf")
+    for dims in (2, 3) if mode != "bicubic" else (2,):
+        image = numbers((1, 2, 4, 5, 6)[:dims + 2], 1)
+        places = [[value if k == d else 0.3 for k in range(dims)] for d in range(dims)
+                  for value in (nan, inf, -inf, 1e12, -1e12)]
+        grid = ptcore.tensor([*places, [nan] * dims, [2.0] * dims], dtype=ptcore.float64)
+        grid = grid.reshape(1, *[1] * (dims - 1), -1, dims)
+        results = []
+        for device in ("cpu", "cuda"):
+            x, g = image.to(device).requires_grad_(), grid.to(device).requires_grad_()
+            out = F.grid_sample(x, g, mode, padding, True)
+            results.append([t.detach().cpu().numpy() for t in (out, *ptcore.autograd.grad(out.sum(), (x, g)))])
+        for want, got in zip(*results, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)

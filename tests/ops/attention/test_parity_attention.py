@@ -259,6 +259,30 @@ def test_grid_sample(mode, dims, padding_mode, align_corners):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize(("mode", "dims", "padding_mode"), [
+    ("bilinear", 2, "zeros"), ("bilinear", 2, "border"), ("bilinear", 2, "reflection"), ("nearest", 2, "zeros"),
+    ("nearest", 2, "border"), ("nearest", 2, "reflection"), ("bicubic", 2, "zeros"), ("bicubic", 2, "border"),
+    ("bicubic", 2, "reflection"), ("bilinear", 3, "zeros"), ("nearest", 3, "zeros")])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_grid_sample_at_infinite_positions(mode, dims, padding_mode, align_corners, dtype):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(1, 2, 5, 4, 6)[:dims + 2]).astype(dtype)
+    places = [[value if k == d else 0.3 for k in range(dims)] for d in range(dims)
+              for value in (np.nan, np.inf, -np.inf, 1e12, -1e12)]
+    grid = np.array([*places, [np.nan] * dims, [0.1] * dims], dtype).reshape(1, *[1] * (dims - 1), -1, dims)
+    results = []
+    for lib in (pt, torch):
+        a, b = lib.tensor(x, requires_grad=True), lib.tensor(grid, requires_grad=True)
+        out = lib.nn.functional.grid_sample(a, b, mode, padding_mode, align_corners)
+        results.append([out.detach().numpy()])
+        if padding_mode == "zeros" or mode == "bicubic":        # PyTorch's backward reads outside of the others
+            out.sum().backward()
+            results[-1] += [a.grad.numpy(), b.grad.numpy()]
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 def test_grid_sample_takes_any_strides_and_positions():
     rng = np.random.default_rng(3)
     x, grid = rng.normal(size=(4, 5, 3, 2)).astype(np.float32), rng.uniform(-1, 1, (2, 6, 4, 2)).astype(np.float32)

@@ -372,3 +372,21 @@ def test_no_derivative():
     with pytest.raises(RuntimeError, match="depends on this quantity"):
         L.eigh(z)[1].real.sum().backward()
     assert not L.matrix_rank(x).requires_grad
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_eigh_reads_one_triangle(dtype, value):
+    a = np.array([[2, 1, 0], [1, 3, -1], [0, -1, 5]], dtype)
+    for side, k in (("L", 1), ("U", -1)):
+        x = a.copy()
+        x[np.triu_indices(3, 1) if k == 1 else np.tril_indices(3, -1)] = value
+        np.testing.assert_allclose(ptcore.linalg.eigvalsh(ptcore.tensor(x), side).numpy(), np.linalg.eigvalsh(a),
+                                   rtol=1e-5)
+        found = ptcore.linalg.eigh(ptcore.tensor(x), side)
+        np.testing.assert_allclose((found[1] * found[0] @ found[1].mH).numpy(), a, atol=1e-5)
+        for place in ((1, 1), (2, 0) if k == 1 else (0, 2)):
+            y = a.copy()
+            y[place] = value
+            with pytest.raises(ptcore.linalg.LinAlgError, match="not finite"):
+                ptcore.linalg.eigh(ptcore.tensor(y), side)

@@ -181,3 +181,20 @@ def test_singular_in_many_ways():
             a[:, 1] = 3 * a[:, 0]
             found = int((L.inv_ex(ptcore.tensor(a)).info != 0).sum())
             assert found >= 0.4 * sum(factor(x)[2] != 0 for x in a)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", SIZES)
+def test_determinants_that_are_infinite(dtype, n):
+    a = np.eye(n, dtype=dtype)
+    for place, value in ((0, np.inf), (n - 1, -np.inf)):
+        a[place, place] = value
+        found, expected = L.slogdet(ptcore.tensor(a)), np.linalg.slogdet(a)
+        assert [x.item() for x in found] == [x.item() for x in expected]
+
+
+def test_bad_pivots_are_told():
+    lu, b = ptcore.eye(2), ptcore.ones(2, 1)
+    for pivot in (0, 3, -1000, -2**31 + 3, 2**31 - 1):
+        with pytest.raises(RuntimeError, match=rf"pivots must be in \[1, 2\], got {pivot}$"):
+            L.lu_solve(lu, ptcore.tensor([pivot, 2], dtype=ptcore.int32), b)

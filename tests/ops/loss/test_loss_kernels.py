@@ -150,3 +150,15 @@ def test_classes_may_be_uint8(loss):
     logp = log_softmax(x, axis=-1) if loss is pt.nn.functional.cross_entropy else x
     want = -logp[np.arange(3), target].mean()
     np.testing.assert_allclose(loss(pt.tensor(x), pt.tensor(target)).item(), want, rtol=1e-12)
+
+
+def test_no_samples_beside_each_other():
+    """Blocks are runs of samples whose classes lie apart; a run may have none."""
+    for x, target in ((pt.randn(2, 3, 4)[:, :, :0], pt.zeros(2, 0, dtype=pt.int64)),
+                      (pt.randn(3, 4).t()[:0], pt.zeros(0, dtype=pt.int64))):
+        for reduction, want in (("none", []), ("sum", 0.0)):
+            leaf = x.detach().requires_grad_()
+            loss = pt.nn.functional.cross_entropy(leaf, target, reduction=reduction)
+            loss.sum().backward()
+            assert loss.flatten().tolist() == ([] if reduction == "none" else [want])
+            assert leaf.grad.shape == x.shape

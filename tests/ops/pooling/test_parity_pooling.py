@@ -40,7 +40,8 @@ CASES = [
     ("pad", (2, 2, 3, 4, 5), ((2, 1, 1, 3, 2, 0),), {"mode": "circular"}),
     ("pad", (2, 3, 4), ((-1, 2),), {"mode": "circular"}),
     ("pad", (2, 3, 4, 5), ((-1, 2, 1, -2),), {"mode": "replicate"}),
-    ("pad", (2, 3, 5), ((-1, 2),), {"mode": "reflect"}),
+    ("pad", (2, 3, 5), ((-1, 2),), {"mode": "reflect"}), ("pad", (2, 3, 5), ((-2, 4),), {"mode": "reflect"}),
+    ("pad", (2, 3, 5, 4), ((3, -1, -4, 4),), {"mode": "reflect"}),
     ("unfold", (2, 3, 5, 6), ((2, 3),), {"dilation": (2, 1), "padding": (0, 1), "stride": 2}),
     ("unfold", (3, 5, 6), (2,), {}),
     ("fold", (2, 12, 12), ((4, 5), 2), {}),
@@ -141,6 +142,55 @@ def test_nearest_is_the_same_number(sizes, mode):
     np.testing.assert_array_equal(*got)
 
 
+@pytest.mark.parametrize("scale", [1.1, 1.3, 1.7, 2.3, 0.7, 1 / 3])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_of_float64(scale, mode):
+    """PyTorch rounds positions to float32 before their floor: 13 / 1.3 is 10. (In two dims it has several ways.)"""
+    for shape in ((1, 1, 17), (1, 2, 100), (1, 1, 1, 1, 100)):
+        x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        got = [f.interpolate(library.tensor(x), scale_factor=[scale if n > 1 else 1.0 for n in shape[2:]],
+                             mode=mode).numpy() for library, f in LIBRARIES]
+        np.testing.assert_array_equal(*got)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint8"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_dims_that_keep_their_size(mode, antialias, dtype):
+    """Their scale does not count for bytes, nor with antialias."""
+    data = np.random.default_rng(0).uniform(0, 255, (2, 3, 4, 7)).astype(dtype)
+    for scale in ((1.05, 1.05), (1.05, 2.0), (2.0, 1.05), (1.2, 1.0), (1.2, 0.5)):
+        got = [f.interpolate(library.tensor(data), scale_factor=scale, mode=mode, antialias=antialias)
+               for library, f in LIBRARIES]
+        np.testing.assert_allclose(*[x.numpy() for x in got], rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(4, 5), (20, 3), (9, 30)])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_antialias_of_numbers_that_are_not_finite(mode, size, value):
+    """They reach the windows that contain them, and no others."""
+    data = np.random.default_rng(0).normal(size=(2, 3, 9, 11))
+    data[0, 1, 4, 3] = value
+    outs = []
+    for library, f in LIBRARIES:
+        x = library.tensor(data, requires_grad=True)
+        out = f.interpolate(x, size, mode=mode, antialias=True)
+        outs.append((out.detach().numpy(), library.autograd.grad(out.sum(), x)[0].numpy()))
+    for a, b in zip(*outs):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    half = pt.nn.functional.interpolate(pt.tensor(data).to(pt.bfloat16), size, mode=mode, antialias=True)
+    np.testing.assert_allclose(half.double().numpy(), outs[0][0], rtol=2e-2, atol=2e-2)
+
+
+def test_a_window_of_padding_alone():
+    """Its maximum is the least number of the dtype; PyTorch's index of it is outside of the input."""
+    for dtype in ("uint8", "int32", "int64", "float32"):
+        got = [f.max_pool2d(library.tensor([[[[1, 2, 3]]]]).to(getattr(library, dtype)), (1, 2), 2, (0, 1), (1, 5),
+                            True) for library, f in LIBRARIES]
+        np.testing.assert_array_equal(*[x.numpy() for x in got])
+
+
 @pytest.mark.parametrize(("shape", "settings"), [
     ((1, 1, 8), {"scale_factor": 1.12}), ((1, 1, 1, 8), {"scale_factor": (1, 1.12)}),
     ((1, 1, 1, 8), {"scale_factor": (1, 1.12), "mode": "bicubic"}),
@@ -150,6 +200,33 @@ def test_sizes_that_stay(shape, settings):
     data = np.random.default_rng(0).normal(size=shape)
     got = [f.interpolate(library.tensor(data), **settings).numpy() for library, f in LIBRARIES]
     np.testing.assert_allclose(*got, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "bool", "float32", "float64", "complex64",
+                                   "bfloat16", "float8_e4m3fn"])
+def test_numbers_that_pad(dtype):
+    for value in (0, 1, -1, 1.7, 300, 2**40, 1e30, 1e300, float("inf"), float("nan"), True):
+        if dtype == "uint8" and value == -1:    # as in `full`, it wraps
+            assert pt.nn.functional.pad(pt.zeros(1, dtype=pt.uint8), (1, 0), value=-1).tolist() == [255, 0]
+            continue
+        outs, refused = [], []
+        for library, f in LIBRARIES:
+            try:
+                out = f.pad(library.ones(2).to(getattr(library, dtype)), (1, 1), value=value)
+                outs.append((out.double() if "float" in dtype else out).numpy())
+            except RuntimeError as e:
+                outs.append(None)
+                refused.append("without overflow" in str(e))
+        if dtype == "float8_e4m3fn" and value == float("inf"):          # the largest number in ours, NaN in torch
+            continue
+        assert len(refused) in (0, 2) and all(refused), value
+        if outs[0] is not None:
+            np.testing.assert_array_equal(*outs)
+
+
+def test_numbers_of_64_bits_that_pad():
+    for value in (1e19, 10**19):
+        assert pt.nn.functional.pad(pt.zeros(1, dtype=pt.uint64), (1, 0), value=value).tolist() == [10**19, 0]
 
 
 def test_unpool():

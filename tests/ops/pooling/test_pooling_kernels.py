@@ -22,6 +22,7 @@ POOLS = [
     ((2, 1, 20, 20), [3, 3], [1, 1], [1, 1], [1, 1], (20, 20)), ((1, 2, 12, 30), [2, 2], [2, 2], [0, 0], [2, 1], (5, 15)),
     ((1, 2, 4, 5, 18), [2, 2, 2], [1, 2, 2], [1, 0, 1], [1, 2, 1], (5, 2, 10)), ((2, 2, 9, 7), [], [], [], [], (4, 3)),
     ((1, 2, 6, 50), [2, 5], [3, 5], [1, 2], [1, 1], (3, 11)), ((1, 3, 5, 6, 7), [], [], [], [], (2, 6, 3)),
+    ((1, 2, 8), [19], [1], [9], [1], (8,)),
 ]
 
 
@@ -135,6 +136,35 @@ def test_resample(kernels, dtype):
             got = kernels("resample_transposed", [y], [(shape, dtype)], [dim, shape[dim], mode, align, scale])
             want = reference.resample_transposed(wide(y), dim, shape[dim], words[mode], align, scale)
             np.testing.assert_allclose(wide(got), want, rtol=8 * EPS[dtype], atol=20 * EPS[dtype])
+
+
+def test_windows_far_longer_than_the_input(kernels):
+    """Taps in the padding are not looked at one by one: there are 2**40 of them."""
+    x = np.arange(10.0).reshape(1, 1, 10)
+    long, half = 2**40, 2**39
+    got = kernels("mean_pool", [x], [((1, 1, 11), "float64")], [[long], [1], [half], [11], False, None])
+    np.testing.assert_array_equal(got.ravel(), [4.5] * 11)
+    got = kernels("max_pool", [x], [((1, 1, 11), "float64"), ((1, 1, 11), "int64")], [[long], [1], [half], [1], [11]])
+    assert [a.ravel().tolist() for a in got] == [[9.0] * 11, [9] * 11]
+
+
+def test_long_windows_are_summed_in_double(kernels):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 1.5, (1, 2, 300, 301)).astype(np.float32)
+    for kernel, out in (([300, 301], [1, 1]), ([299, 300], [2, 2]), ([], [2, 2])):
+        settings = [kernel, [1] * len(kernel), [0] * len(kernel), out, True, None]
+        got = kernels("mean_pool", [x], [((1, 2, *out), "float32")], settings)
+        want = kernels("mean_pool", [x.astype(np.float64)], [((1, 2, *out), "float64")], settings)
+        np.testing.assert_array_equal(got, want.astype(np.float32))
+    ones = np.ones((1, 1, 2**24 + 2**22), np.float32)
+    size = ones.shape[2]
+    assert kernels("mean_pool", [ones], [((1, 1, 1), "float32")], [[size], [1], [0], [1], True, None]) == 1
+
+
+def test_a_sum_divided_by_minus_one_wraps(kernels):
+    x = np.array([[[-2**63, 5, -3]]])
+    got = kernels("mean_pool", [x], [(x.shape, "int64")], [[1], [1], [0], [3], True, -1])
+    assert got.ravel().tolist() == [-2**63, -5, 3]
 
 
 def test_threads_do_not_change_bits(kernels):

@@ -308,3 +308,24 @@ def test_refused_here():
         pt.nn.GRU(3, 4)([1.0])
     with pytest.raises(TypeError, match="pair"):
         pt.nn.LSTM(3, 4)(pt.zeros(2, 3, 3), pt.zeros(1, 3, 4))
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU", "RNN relu"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite(name, value):
+    """Also a recorded backward, which is made of ops."""
+    options = {"nonlinearity": "relu"} if name == "RNN relu" else {}
+    x = np.random.default_rng(0).normal(size=(4, 2, 3))
+    x[1, 0, 1] = value
+    module = getattr(torch.nn, name.split()[0])(3, 2, **options).double()
+    results = []
+    for lib, create_graph in ((torch, False), (pt, False), (pt, True)):
+        made = getattr(lib.nn, name.split()[0])(3, 2, **options).double()
+        made.load_state_dict({k: lib.tensor(v.numpy()) for k, v in module.state_dict().items()})
+        leaf = lib.tensor(x, requires_grad=True)
+        out = made(leaf)[0]
+        gradients = lib.autograd.grad(out.sum(), [leaf, *made.parameters()], create_graph=create_graph)
+        results.append([t.detach().numpy() for t in (out, *gradients)])
+    for result in results[1:]:
+        for got, want in zip(result, results[0], strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
