@@ -149,3 +149,22 @@ def test_index_that_changes_the_tensor():
 
     with pytest.raises(IndexError):
         x[Shrinks(), 3]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int8"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e19])
+def test_factors_of_integer_products(dtype, value):
+    """A factor beside a product of integers is one of them: NaN became some integer."""
+    x = ptcore.ones(2, 2, dtype=getattr(ptcore, dtype))
+    v, b, index = x[0], x[None], ptcore.tensor([0])
+    for call, name in ((lambda: ptcore.addmm(x, x, x, beta=value), "beta"),
+                       (lambda: ptcore.addmm(x, x, x, alpha=value), "alpha"),
+                       (lambda: ptcore.addmv(v, x, v, alpha=value), "alpha"),
+                       (lambda: ptcore.addbmm(x, b, b, beta=value), "beta"),
+                       (lambda: ptcore.baddbmm(b, b, b, alpha=value), "alpha"),
+                       (lambda: x.index_add(0, index, x[:1], alpha=value), "alpha"),
+                       (lambda: x.clone().index_add_(0, index, x[:1], alpha=value), "alpha")):
+        with pytest.raises(RuntimeError, match=rf"^\w+: {name}: value .* cannot be converted to \w.* without overflow"):
+            call()
+    assert ptcore.addmm(x, x, x, beta=1.5)[0, 0] == 3       # cut off, as in PyTorch
+    assert x.bool().index_add(0, index, x[:1].bool(), alpha=math.nan).all()

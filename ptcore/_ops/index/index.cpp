@@ -186,6 +186,7 @@ int index_add_kernel(pt_call *call) {
     const int64_t block = 1024, blocks = ceil_div(width, block), jump = index_step(index);
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
+        if (!has_scalar<T>(call->params[1])) return no_scalar(call, "alpha", call->params[1]);
         return adding_to_copy<T>(call, &x, [&](auto *out) {
             using E = std::remove_pointer_t<decltype(out)>;
             if (src.numel == 0) return;

@@ -201,6 +201,18 @@ inline T scalar(const pt_param &p) {
     else return p.kind == PT_PARAM_INT ? T(p.i) : T(int64_t(p.d));
 }
 
+/* whether scalar<T> has a value: integers have none for NaN and for what 64 bits do not hold */
+template <class T>
+inline bool has_scalar(const pt_param &p) {
+    if constexpr (is_complex<T> || is_float<T> || is_same<T, boolean>) return true;
+    else return p.kind == PT_PARAM_INT || (p.d > -9223372036854775808.0 && p.d < 9223372036854775808.0);
+}
+
+inline int no_scalar(pt_call *call, const char *name, const pt_param &p) {
+    return fail(call, PT_RUNTIME_ERROR,
+                "%s: value %g cannot be converted to an integer without overflow", name, p.d);
+}
+
 /* type in which elements of T are computed */
 template <class T> struct compute_type { using type = T; };
 template <> struct compute_type<half> { using type = float; };

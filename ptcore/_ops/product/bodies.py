@@ -107,6 +107,8 @@ def _added(op, input, product, beta, alpha):
     if input.dtype is not product.dtype:
         raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
     if product.dtype.kind not in "fc" and (type(beta) is float or type(alpha) is float):
+        checked.holds(op, "beta", product.dtype, beta)
+        checked.holds(op, "alpha", product.dtype, alpha)
         beta, alpha = int(beta), int(alpha)             # PyTorch truncates them as well
     if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")

@@ -207,6 +207,8 @@ inline int multiply_as(pt_call *call, task t) {
     const bool blas = wants_blas<T>(t);
     if constexpr (has_blas<T>)
         if (blas && !blas_gemm<T>()) return PT_NEED_BLAS;
+    if (t.beta && !has_scalar<T>(*t.beta)) return no_scalar(call, "beta", *t.beta);
+    if (t.alpha && !has_scalar<T>(*t.alpha)) return no_scalar(call, "alpha", *t.alpha);
     const T alpha = t.alpha ? scalar<T>(*t.alpha) : convert<T>(1);
     S *stored = output<S>(call);
     const int64_t count = t.batch * t.n * t.m;
