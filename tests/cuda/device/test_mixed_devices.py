@@ -124,3 +124,19 @@ def test_the_first_gradient_of_a_leaf_is_taken_over(launches):
     assert launches(lambda: y.backward(root)) == 1
     w.grad += 1
     assert x.sum().item() == root.sum().item() == 100
+
+
+def test_creation_follows_the_device_of_out():
+    def where(dtype=ptcore.float32, shape=(4,)):
+        return ptcore.zeros(shape, dtype=dtype, device="cuda")
+
+    for make in (lambda out: ptcore.arange(4, out=out), lambda out: ptcore.linspace(0, 3, 4, out=out),
+                 lambda out: ptcore.rand(4, out=out), lambda out: ptcore.randn(4, out=out),
+                 lambda out: ptcore.randint(2, 9, (4,), out=out), lambda out: ptcore.randperm(4, out=out),
+                 lambda out: ptcore.normal(0.0, 1.0, (4,), out=out), lambda out: ptcore.full((4,), 3.0, out=out)):
+        ptcore.manual_seed(1)
+        out, host = where(), ptcore.zeros(4)
+        assert make(out) is out and out.is_cuda and out.count_nonzero().item() > 1
+        ptcore.manual_seed(1)
+        assert out.tolist() == make(host).tolist()
+    assert ptcore.eye(3, out=where(shape=(3, 3))).tolist() == ptcore.eye(3).tolist()

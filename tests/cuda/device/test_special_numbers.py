@@ -35,3 +35,16 @@ def test_derivatives_of_products_of_segments():
         ptcore.segment_reduce(x, "prod", lengths=ptcore.tensor([1, 3], device="cuda"), initial=1.0).sum().backward()
         want = [1.0] + [np.prod([b for j, b in enumerate(numbers) if j != i]) for i in range(3)]
         np.testing.assert_array_equal(x.grad.cpu().numpy(), np.array(want, "float32"))
+
+
+@pytest.mark.parametrize("dtype", [ptcore.complex64, ptcore.complex128])
+def test_infinite_complex_numbers_at_an_index(dtype):
+    x = ptcore.zeros(3, 2, dtype=dtype, device="cuda")
+    given = ptcore.tensor([[complex(INF, 1), complex(2, -INF)]], dtype=dtype, device="cuda")
+    at = ptcore.tensor([1], device="cuda")
+    rows = at.reshape(1, 1).expand(1, 2)
+    for got in (x.index_add(0, at, given), x.scatter_add(0, rows, given), x.index_put((at,), given, accumulate=True)):
+        assert got[1].tolist() == [complex(INF, 1), complex(2, -INF)] and got[0].tolist() == [0, 0]
+    assert x.index_add(0, at, given, alpha=2)[1].tolist() == [complex(INF, 2), complex(4, -INF)]
+    exact = ptcore.tensor([[1 + 2j, 3j]], dtype=dtype, device="cuda")
+    assert x.index_add(0, at, exact, alpha=2j)[1].tolist() == [-4 + 2j, -6]
