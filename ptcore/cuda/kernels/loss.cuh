@@ -176,8 +176,8 @@ template <bool SMOOTH> struct Entropy {
         hit = (C)(scale * w);
         even = (C)(scale * e);
     }
-    // Whether rounding has changed lse so much that exp(x - lse) loses digits of T. The terms are then
-    // divided by their sum, which is 1 otherwise.
+    // Whether rounding has changed lse so much that exp(x - lse) loses digits of T. The terms are
+    // then divided by their sum, which is 1 otherwise.
     PT_DEVICE_MEMBER bool is_coarse() const {
         const C most = sizeof(T) == 2 ? C(840) : sizeof(T) == 4 ? C(33.5) : C(1.8e10);
         return pt::abs(lse) > most && pt::isfinite(lse);
