@@ -290,9 +290,9 @@ def gradients_of_equal_scores(dtype, size, queries, **options):
     return out.detach(), query.grad, key.grad, values.grad
 
 
-@pytest.mark.parametrize("size", (3, 64, 96))           # one thread per sum, and matrix units of both widths
-@pytest.mark.parametrize("queries", (1, 5, 70))         # few queries have their own kernel
-@pytest.mark.parametrize("value", ("lowest", -1e9, 3e4))
+@pytest.mark.parametrize("size", [3, 64, 96])           # one thread per sum, and matrix units of both widths
+@pytest.mark.parametrize("queries", [1, 5, 70])         # few queries have their own kernel
+@pytest.mark.parametrize("value", ["lowest", -1e9, 3e4])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_at_large_scores(dtype, value, queries, size):
     """Where a mask adds one large number to a row, e^(score - lse) has no digits of the sum: as without the mask."""
