@@ -604,6 +604,8 @@ cdef object largest_of(int dt):
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
+    if isinstance(p, Tensor):           # that may be on another device, as in PyTorch
+        p = p.to(self.device)
     if as_pytorch(self, generator):
         if not isinstance(p, Tensor):
             return refilled(self, OP_BERNOULLI_NUMBER, (float(p),), generator, b"bernoulli_")

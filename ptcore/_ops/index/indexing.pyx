@@ -431,6 +431,7 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
     """The arguments of ``index_write`` or ``index_accumulate``."""
     cdef Tensor v
     cdef int64_t[64] sizes
+    cdef bint follows = not isinstance(value, Tensor) or (<Tensor>value).rank == 0
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
         value = as_value(r, value)
@@ -443,6 +444,8 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
             raise RuntimeError(f"index_put: values must have dtype {dtype_of(r.dt).name}, got "
                                f"{dtype_of(v.dt).name}")
         v = v.to(dtype_of(r.dt))
+    if follows and ((v.flags | r.flags) & (PT_NON_CPU | PT_INTERPOSED)) and v.device != r.device:
+        v = v.to(r.device)
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0)
