@@ -352,6 +352,9 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             r = alias_view(x)
         if not isinstance(value, Tensor):
             value = as_value(r, value)
+            if r.flags & PT_NON_CPU and hasattr(value, "__array__") and not isinstance(value, Tensor):
+                from ptcore._exchange.convert import tensor
+                value = tensor(value, device="cpu")
         if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
             value = strip(<Tensor>value, r)
         if isinstance(value, Tensor):

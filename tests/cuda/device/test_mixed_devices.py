@@ -156,8 +156,8 @@ def on_both(write):
 
 @pytest.mark.parametrize("value", [8, 8.0, [1, 2, 3, 4, 5], np.arange(5), ptcore.tensor(8)], ids=str)
 @pytest.mark.parametrize("place", [
-    [0, 2], np.array([0, 2]), ptcore.tensor([0, 2]), ptcore.tensor([True, False, True, False])],
-    ids=("list", "array", "positions", "mask"))
+    [0, 2], np.array([0, 2]), ptcore.tensor([0, 2]), ptcore.tensor([True, False, True, False]), 1, slice(2)],
+    ids=("list", "array", "positions", "mask", "number", "slice"))
 def test_values_that_are_no_tensors_of_a_device_are_written_to_places(place, value):
     def write(x, there):
         x[there(place) if isinstance(place, ptcore.Tensor) else place] = value
