@@ -9,6 +9,7 @@ cdef Tensor created(int op, tuple numbers, object size, tuple rest, object dtype
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory, object memory_format,
                  object requires_grad)
 cdef object dtype_for(object dtype, object out, const char *op)
+cdef object device_for(object device, object out)
 
 cdef inline bint asks_class(object x):
     """Whether ``of_class`` must ask a mode, or the ``__torch_function__`` of x's class."""

@@ -260,6 +260,11 @@ cdef object dtype_for(object dtype, object out, const char *op):
     return dtype_of((<Tensor>out).dt)
 
 
+cdef object device_for(object device, object out):
+    """The device of the result: the requested one, else that of out."""
+    return out.device if device is None and isinstance(out, Tensor) else device
+
+
 cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, object value, const char *op):
     """Memory for the ``(*size, dtype, device, out)`` of a creation function, filled with a value; None: not filled."""
     if out is None and value is None and not pt_modes_seen & PT_INTERPOSED:
@@ -272,7 +277,7 @@ cdef Tensor full_or_offered(object size, tuple rest, object dtype, object device
     cdef Tensor t
     if out is not None:
         dtype = dtype_for(dtype, out, op)
-        device = out.device if device is None and isinstance(out, Tensor) else device
+        device = device_for(device, out)
     if pt_tls.mode & PT_INTERPOSED:
         return offered(size, rest, dtype, device, 0 if value is None else value, op)
     t = fresh(size, rest, dtype, device, op)
@@ -490,7 +495,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         # PyTorch computes the length from the numbers as given, except for int64
         whole = arange_length(start, end, step)
         n = whole if dtype.name == "int64" else n
-    values = created(OP_ARANGE, (start, end, step), (n,), (), dtype, device, b"arange")
+    values = created(OP_ARANGE, (start, end, step), (n,), (), dtype, device_for(device, out), b"arange")
     return made(shaped_as(values, out), b"arange", out, layout, pin_memory, None, requires_grad)
 
 
@@ -530,7 +535,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     check_numeric(code, b"linspace")
     if CATEGORY[code] < 2:                  # the ends become integers of the dtype, as in PyTorch
         numbers = [int(x) for x in numbers]
-    steps = created(OP_LINSPACE, (numbers[0], numbers[1], steps), (steps,), (), dtype, device, b"linspace")
+    steps = created(OP_LINSPACE, (numbers[0], numbers[1], steps), (steps,), (), dtype, device_for(device, out),
+                    b"linspace")
     return made(shaped_as(steps, out), b"linspace", out, layout, pin_memory, None, requires_grad)
 
 
@@ -551,8 +557,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     m = n if m is None else count_of(m, b"eye", b"m")
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: n and m must be non-negative, got {n} and {m}")
-    return made(created(OP_EYE, (), (n, m), (), dtype, device, b"eye"), b"eye", out, layout, pin_memory, None,
-                requires_grad)
+    return made(created(OP_EYE, (), (n, m), (), dtype, device_for(device, out), b"eye"), b"eye", out, layout,
+                pin_memory, None, requires_grad)
 
 
 # -- fills, as methods ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ptcore._random cimport is_pytorch
 from ptcore._shape import dims_inside_out
 from ptcore._shape cimport read_index
 from ptcore._tensor cimport *
-from ptcore._ops.creation.creation cimport asks_class, created, dtype_for, fresh, made
+from ptcore._ops.creation.creation cimport asks_class, created, device_for, dtype_for, fresh, made
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.call.offer import seen_by_modes
@@ -97,7 +97,7 @@ cdef object drawn(int op, tuple params, object size, tuple rest, object dtype, o
                   const char *name, object out, object layout, object pin_memory, object requires_grad):
     cdef Tensor t
     cdef int code
-    dtype = dtype_for(dtype, out, name)
+    dtype, where = dtype_for(dtype, out, name), device_for(where, out)
     code = default_float() if dtype is None else as_code(dtype, name, b"dtype")
     if lies_otherwise(out, code, sizes_of(size, rest), generator):
         return refill(<Tensor>out, op, params, generator, name)
@@ -604,6 +604,8 @@ cdef object largest_of(int dt):
 
 def bernoulli_(Tensor self not None, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number or a tensor), else 0."""
+    if isinstance(p, Tensor):           # that may be on another device, as in PyTorch
+        p = p.to(self.device)
     if as_pytorch(self, generator):
         if not isinstance(p, Tensor):
             return refilled(self, OP_BERNOULLI_NUMBER, (float(p),), generator, b"bernoulli_")

@@ -106,7 +106,7 @@ def index_fill(input, dim, index, value):
     if isinstance(value, Tensor):
         if value.ndim:
             raise ShapeError(f"index_fill: value must be a number or a 0-d tensor, got shape {list(value.shape)}")
-        value = value.to(input.dtype)
+        value = value.to(input.device, input.dtype)
     else:
         value = full((), _number("index_fill", "value", value, input), dtype=input.dtype, device=input.device)
     return index_filled(input, dim, index, value)

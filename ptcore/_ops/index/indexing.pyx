@@ -356,6 +356,9 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             r = alias_view(x)
         if not isinstance(value, Tensor):
             value = as_value(r, value)
+            if r.flags & PT_NON_CPU and hasattr(value, "__array__") and not isinstance(value, Tensor):
+                from ptcore._exchange.convert import tensor
+                value = tensor(value, device="cpu")
         if isinstance(value, Tensor) and (<Tensor>value).rank > r.rank:
             value = strip(<Tensor>value, r)
         if isinstance(value, Tensor):
@@ -435,6 +438,7 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
     """The arguments of ``index_write`` or ``index_accumulate``."""
     cdef Tensor v
     cdef int64_t[64] sizes
+    cdef bint follows = not isinstance(value, Tensor) or (<Tensor>value).rank == 0
     indices, dims, shape = gather_plan(r, advanced)
     if not isinstance(value, Tensor):
         value = as_value(r, value)
@@ -447,6 +451,8 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
             raise RuntimeError(f"index_put: values must have dtype {dtype_of(r.dt).name}, got "
                                f"{dtype_of(v.dt).name}")
         v = v.to(dtype_of(r.dt))
+    if follows and ((v.flags | r.flags) & (PT_NON_CPU | PT_INTERPOSED)) and v.device != r.device:
+        v = v.to(r.device)
     if v.rank > len(shape):
         while v.rank > len(shape) and v.dims[0] == 1:
             v = select_at(v, 0, 0, 0)

@@ -437,7 +437,14 @@ def _lengths(op, name, lengths, n, device):
     if lengths.numel() != n:
         raise ShapeError(f"{op}: {name} must have a length for each of {n} sequences, got shape "
                          f"{list(lengths.shape)}")
-    return reshape(lengths.to(INT64), (n,))
+    return reshape(_beside(lengths, device), (n,))
+
+
+def _beside(numbers, device):
+    """Labels and lengths may be on another device, as in PyTorch."""
+    if device.type == "meta" or numbers.is_meta:
+        return numbers.to(INT64)
+    return numbers.to(device, INT64)
 
 
 @ValueCheck
@@ -476,7 +483,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if n and (int(input_lengths.max()) > steps or int(input_lengths.min()) < 0 or int(target_lengths.min()) < 0):
         raise RuntimeError(f"{op}: input_lengths must be in [0, {steps}] and target_lengths not negative, got "
                            f"{input_lengths.tolist()} and {target_lengths.tolist()}")
-    targets, longest = targets.to(INT64), int(target_lengths.max()) if n else 0
+    targets, longest = _beside(targets, log_probs.device), int(target_lengths.max()) if n else 0
     place = arange(longest, device=targets.device)
     inside = unsqueeze(place, 0) < unsqueeze(target_lengths, 1)
     if targets.ndim == 1 and not (single and n == 1):

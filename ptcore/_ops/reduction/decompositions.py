@@ -83,11 +83,12 @@ def segments_slope(g, data, out, offsets, axis, reduce, start, given):
     if reduce in ("sum", "mean"):
         return beside(g)
     if reduce == "prod":
-        zero = data == 0
-        zeros = counted(zero)
-        known = where(zero, ones_like(data), data)
-        others = beside(segments(known, offsets, axis, reduce, start, given))
-        return beside(g) * where(zero & (zeros == 1), others, beside(out) / known)
+        zero, lost = data == 0, isnan(data)
+        others = beside(out) / where(zero | lost, ones_like(data), data)
+        for special in (zero, lost):    # a product is not divided by these
+            rest = beside(segments(where(special, ones_like(data), data), offsets, axis, reduce, start, given))
+            others = where(special & (counted(special) == 1), rest, others)
+        return beside(g) * others
     same = (data == beside(out)) | (isnan(data) & isnan(beside(out)))
     return where(same & (counted(ones_like(data)) > 0), beside(g) / clamp_min(counted(same), 1), 0.0)
 

@@ -1,10 +1,10 @@
 """Joins as functions of smaller ops; see decompositions.py."""
-from ptcore._ops.functions import mul
-from ptcore._ops.table.shapes import COMPLEX_OF
+from ptcore._ops.functions import cat, unsqueeze, view_as_complex
 
 
 def complex_pair(real, imag):
-    return real.to(COMPLEX_OF[real.dtype]) + mul(imag, 1j)
+    # Not real + 1j * imag: the product of an infinite part and the 0 of 1j is NaN.
+    return view_as_complex(cat([unsqueeze(real, -1), unsqueeze(imag, -1)], -1))
 
 
 FUNCTIONS = {f.__name__: f for f in (complex_pair,)}

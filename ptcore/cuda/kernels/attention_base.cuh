@@ -6,11 +6,11 @@
 // other rows are kept in registers:
 //      FORWARD  out = e^(scores - top) z values            VALUE  dv = (p z)^T g
 //      QUERY    dq = ds keys                               KEY    dk = ds^T queries
-// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). The terms of
-// a sum and their order depend on the shapes alone: there are no atomics, and the block that owns
-// the keys of a group walks through all query heads of the group. Where queries are few, a block
-// has a range of the keys (the ranges depend on the device's size as well), and the kernel
-// attention_combine combines the results of the ranges.
+// with p = e^(scores - lse) (times the query's share, see share_of), z the factors of dropout and
+// ds = p (z (g v^T) - delta). The terms of a sum and their order depend on the shapes alone: there
+// are no atomics, and the block that owns the keys of a group walks through all query heads of the
+// group. Where queries are few, a block has a range of the keys (the ranges depend on the device's
+// size as well), and the kernel attention_combine combines the results of the ranges.
 //
 // 16 lanes share a line of the owned tile, and a block works on 8 lines at once: thread (x, y) has
 // the scores of lines y, y + 8, ... with other rows 4 x to 4 x + 3. Products are multiply-adds in
@@ -236,6 +236,10 @@ PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
     return q < a.l ? static_cast<const C *>(a.delta)[first + q] : C(0);
 }
 
+PT_DEVICE C share_at(const AttentionArgs &a, int64_t first, int64_t q) {
+    return q < a.l ? static_cast<const C *>(a.share)[first + q] : C(1);
+}
+
 // ---- a block ------------------------------------------------------------------------------------
 
 // One function: its stages share sums in registers and the places of tiles in shared memory.
@@ -302,9 +306,10 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
             const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + TILE > own + 1);
             const bool masks = a.mask || a.keep || crossed || there < TILE || here < OWN;
             __syncwarp();    // waits for readers of `weights`: at width 0 product() has no barrier
-            C shift[4], delta[4];                       // BY_KEY: of this thread's queries
+            C shift[4], delta[4], share[4];             // BY_KEY: of this thread's queries
             for (int j = 0; j < 4; j++) {
                 if (BY_KEY) shift[j] = shift_of(a, first, o + 4 * x + j);
+                if (BY_KEY) share[j] = share_at(a, first, o + 4 * x + j);
                 if (KIND == KEY) delta[j] = delta_of(a, first, o + 4 * x + j);
             }
 #pragma unroll
@@ -339,11 +344,13 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                     }
                 } else {
                     for (int j = 0; j < 4; j++) {
-                        const C p = pt::exp(s[i][j] - (BY_KEY ? shift[j] : top[i]));
+                        C p = pt::exp(s[i][j] - (BY_KEY ? shift[j] : top[i]));
+                        if (BY_KEY) p *= share[j];      // QUERY: at the end
                         s[i][j] = SLOPE ? p * (d[i][j] * z.v[j] - (BY_KEY ? delta[j] : total[i]))
                                         : p * z.v[j];
                         if (KIND == QUERY && a.scores && part == 0 && r < a.l && c + j < a.s)
-                            static_cast<T *>(a.scores)[at + j] = down<T>(s[i][j]);
+                            static_cast<T *>(a.scores)[at + j] =
+                                down<T>(s[i][j] * share_at(a, first, r));
                     }
                 }
                 for (int j = 0; j < 4; j += PACK) {     // read after the barriers of stage_rows
@@ -368,6 +375,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
     for (int i = 0; i < R; i++) {
         const int64_t r = own + y + i * LINES;
         C factor = KIND == VALUE ? C(1) : (C)a.scale;
+        if (KIND == QUERY) factor *= share_at(a, number * a.l, r);
         if (KIND == FORWARD) {
             C all = total[i];
             for (int step = LANES / 2; step; step >>= 1) all += shuffle_xor(all, step);

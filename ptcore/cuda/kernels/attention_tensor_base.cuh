@@ -19,7 +19,7 @@ constexpr bool MASKED = true;
 constexpr bool MASKED = false;
 #endif
 
-const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+const float LOG2_E = 1.44269504f;
 constexpr bool IS_FLOAT = sizeof(T) == 4;
 constexpr int PER_WORD = 16 / sizeof(T);
 // Bytes of a tile's line.
@@ -176,7 +176,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         const Place left = place_of(memory), right = left + OWNED,
             stages = right + (SLOPE ? OWNED : 0);
         const Place my_left = left_place<LINE / 2>(left) + mine * LINE, my_right = my_left + OWNED;
-        // KEY: shifts and deltas of two stages
+        // KEY: shifts, deltas and, if MASKED, logarithms of shares, of two stages
+        constexpr int NUMBERS = MASKED ? 3 : 2;
         float *const shifts =
             reinterpret_cast<float *>(memory + OWN * HEAD * (SLOPE ? 2 : 1) + 4 * OTHERS * HEAD);
         const AttentionOperand &owned = BY_KEY ? a.key : a.query,
@@ -196,8 +197,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int i = 0; i < 2; i++) {
                 const int64_t q = own + mine + 16 * d + 8 * i + g;
-                top[d][i] =
-                    KIND == QUERY ? shift_of(a, number * a.l, q) * LOG2_E : -pt::infinity<float>();
+                top[d][i] = KIND == QUERY ? shift_of(a, number * a.l, q) * (MASKED ? 1.f : LOG2_E)
+                                          : -pt::infinity<float>();
                 total[d][i] = KIND == QUERY ? delta_of(a, number * a.l, q) : 0;
             }
         // Earlier queries do not see the key.
@@ -205,8 +206,12 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
         const int64_t tiles = until > from ? (until - from + OTHERS - 1) / OTHERS : 0,
             all = tiles * (BY_KEY ? a.group : 1);
-        // A score times `unit` is the exponent of a power of 2.
-        const float scale = (float)a.scale * LOG2_E, unit = MASKED ? 1.f : scale;
+        // A product times `unit` is the exponent of a power of 2. With masks, scores may be as
+        // large as floats are: there only differences of scores are made exponents.
+        const float scale = (float)a.scale, unit = scale * LOG2_E;
+        const auto power = [&](float x, float base) {
+            return exp2_fast(MASKED ? (x - base) * LOG2_E : x * unit - base * unit);
+        };
         // The first query head, or the key head.
         const int64_t shared = BY_KEY ? h * a.group : h / (unsigned)a.group;
         // The query head of tile i, counted from the first. A tensor that fits into a device's
@@ -228,9 +233,10 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                                                 values.row, there, a.v);
                 if (KIND == KEY && threadIdx.x < OTHERS) {
                     const int64_t first = (n * a.heads + other) * a.l, q = o + threadIdx.x;
-                    float *const numbers = shifts + (i & 1) * 2 * OTHERS + threadIdx.x;
-                    numbers[0] = shift_of(a, first, q) * LOG2_E;
+                    float *const numbers = shifts + (i & 1) * NUMBERS * OTHERS + threadIdx.x;
+                    numbers[0] = shift_of(a, first, q) * (MASKED ? 1.f : LOG2_E);
                     numbers[OTHERS] = delta_of(a, first, q);
+                    if (MASKED) numbers[2 * OTHERS] = pt::log2(share_at(a, first, q));
                 }
             }
             close_copies();
@@ -251,7 +257,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
             const int64_t hq = BY_KEY ? shared + m : h;
             const int there = at_most(until - o, OTHERS);
             const Place keys = stages + (i & 1) * 2 * TILE_BYTES, rows = keys + TILE_BYTES;
-            const float *const numbers = shifts + (i & 1) * 2 * OTHERS;
+            const float *const numbers = shifts + (i & 1) * NUMBERS * OTHERS;
             const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + OTHERS > own + 1);
             float s[DOWN][ACROSS][4], slope[SLOPE ? DOWN : 1][SLOPE ? ACROSS : 1][4];
             score_product<HEAD, DOWN, ACROSS>(s, my_left, keys);
@@ -269,8 +275,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                                 c = o + 8 * j + 2 * t;
                             float &x = s[d][j][2 * u], &y = s[d][j][2 * u + 1];
                             const Two two = masked<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c,
-                                                           Two{{x * LN_2, y * LN_2}});
-                            x = two.v[0] * LOG2_E, y = two.v[1] * LOG2_E;
+                                                           Two{{x, y}});
+                            x = two.v[0], y = two.v[1];
                         }
             } else if (crossed || (!BY_KEY && there < OTHERS)) {
                 // Columns from `first` on (BY_KEY: before `first`) do not count. Queries beyond
@@ -300,13 +306,13 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                             peak = theirs > peak ? theirs : peak;
                         }
                         const float base = peak == -pt::infinity<float>() ? 0.f : peak,
-                            fade = exp2_fast((top[d][u] - base) * unit);
+                            fade = power(top[d][u], base);
                         top[d][u] = peak;
                         float part = 0;
                         PT_UNROLL for (int j = 0; j < ACROSS; j++)
                             PT_UNROLL for (int v = 0; v < 2; v++) {
                                 float &x = s[d][j][2 * u + v];
-                                x = exp2_fast(x * unit - base * unit);
+                                x = power(x, base);
                                 part += x;
                             }
                         total[d][u] = total[d][u] * fade + part;
@@ -316,10 +322,14 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
             } else {
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
                     PT_UNROLL for (int j = 0; j < ACROSS; j++)
-                        PT_UNROLL for (int v = 0; v < 4; v++)
-                            s[d][j][v] = exp2_fast(
-                                s[d][j][v] * unit -
-                                (BY_KEY ? numbers[8 * j + 2 * t + v % 2] : top[d][v / 2]));
+                        PT_UNROLL for (int v = 0; v < 4; v++) {
+                            const int of = 8 * j + 2 * t + v % 2;
+                            const float shift = BY_KEY ? numbers[of] : top[d][v / 2];
+                            float &x = s[d][j][v];
+                            if (!MASKED) x = exp2_fast(x * unit - shift);
+                            else if (!BY_KEY) x = power(x, shift);      // the share at the end
+                            else x = exp2_fast((x - shift) * LOG2_E + numbers[2 * OTHERS + of]);
+                        }
             }
             // From here on s are probabilities. s times the factors of dropout multiplies values
             // (or g), and `slope` multiplies keys (or queries).
@@ -364,7 +374,9 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                                 const int64_t r = own + mine + 16 * d + 8 * (v / 2) + g,
                                     c = o + 8 * j + 2 * t + v % 2;
                                 if (r < a.l && c < a.s)
-                                    scores[r * a.s + c] = down<T>(slope[d][j][v]);
+                                    scores[r * a.s + c] = down<T>(
+                                        slope[d][j][v] *
+                                        (MASKED ? share_at(a, number * a.l, r) : 1.f));
                             }
                 }
                 add_weighted<HEAD, DOWN, ACROSS>(sum, slope, keys);
@@ -378,17 +390,18 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         float factor[DOWN][2];
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int u = 0; u < 2; u++) {
-                factor[d][u] = KIND == QUERY ? (float)a.scale : 1.f;
+                const int64_t r = own + mine + 16 * d + 8 * u + g;
+                factor[d][u] = KIND == QUERY ? scale : 1.f;
+                if (KIND == QUERY && MASKED) factor[d][u] *= share_at(a, number * a.l, r);
                 if (KIND != FORWARD) continue;
                 float whole = total[d][u];
                 PT_UNROLL for (int step = 2; step; step >>= 1) whole += shuffle_xor(whole, step);
                 // A row without keys is 0; NaN stays NaN.
                 factor[d][u] = whole == 0 ? 0.f : 1 / whole;
-                const int64_t r = own + mine + 16 * d + 8 * u + g;
                 if (t == 0 && r < count)
                     static_cast<float *>(a.lse)[number * a.l + r] =
                         whole == 0 ? -pt::infinity<float>()
-                                   : top[d][u] * unit * LN_2 + pt::log(whole);
+                                   : top[d][u] * (MASKED ? 1.f : scale) + pt::log(whole);
             }
         const int width = KIND == QUERY ? a.e : a.v;
         T *const out = static_cast<T *>(a.out) + (number * count + own) * width;

@@ -16,11 +16,10 @@ PT_DEVICE float scaled(float x, const IndexArgs &a) { return x * (float)a.alpha[
 PT_DEVICE double scaled(double x, const IndexArgs &a) { return x * a.alpha[0]; }
 PT_DEVICE float scaled(half x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
 PT_DEVICE float scaled(bfloat16 x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
-PT_DEVICE complex64 scaled(complex64 x, const IndexArgs &a) {
-    return x * complex64((float)a.alpha[0], (float)a.alpha[1]);
-}
-PT_DEVICE complex128 scaled(complex128 x, const IndexArgs &a) {
-    return x * complex128(a.alpha[0], a.alpha[1]);
+// By a real number each part is multiplied: the product of an infinite part and 0 would be NaN.
+template <class F> PT_DEVICE pt::complex<F> scaled(pt::complex<F> x, const IndexArgs &a) {
+    const F re = (F)a.alpha[0], im = (F)a.alpha[1];
+    return im == 0 ? pt::complex<F>(x.re * re, x.im * re) : x * pt::complex<F>(re, im);
 }
 
 struct Accumulate {

@@ -163,6 +163,7 @@ PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
 // (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of
 // weights
 template <bool SMOOTH> struct Entropy {
+    enum { SHARES = true };
     C lse, factor, hit, even;
     int64_t t;
     PT_DEVICE_MEMBER Entropy(const LossArgs &a, int64_t s)
@@ -175,15 +176,24 @@ template <bool SMOOTH> struct Entropy {
         hit = (C)(scale * w);
         even = (C)(scale * e);
     }
+    // Whether rounding has changed lse so much that exp(x - lse) loses digits of T. The terms are
+    // then divided by their sum, which is 1 otherwise.
+    PT_DEVICE_MEMBER bool is_coarse() const {
+        const C most = sizeof(T) == 2 ? C(840) : sizeof(T) == 4 ? C(33.5) : C(1.8e10);
+        return pt::abs(lse) > most && pt::isfinite(lse);
+    }
+    PT_DEVICE_MEMBER C term(C x) const { return math::exp(x - lse); }
+    PT_DEVICE_MEMBER void divide_by(C sum) { factor /= sum; }
     // The gradient by class c; `own`: c is the sample's class.
     PT_DEVICE_MEMBER C operator()(const LossArgs &a, C x, int64_t c, bool own) const {
-        C r = math::exp(x - lse) * factor;
+        C r = term(x) * factor;
         if (own) r -= hit;
         return t < 0 ? C(0) : SMOOTH ? r - even * (C)weight_of(a, c) : r;
     }
 };
 
 struct Likelihood {
+    enum { SHARES = false };
     C hit;
     int64_t t;
     PT_DEVICE_MEMBER Likelihood(const LossArgs &a, int64_t s) : hit(0), t(class_of(a, s)) {
@@ -199,9 +209,16 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
     const int lane = BLOCK ? threadIdx.x : threadIdx.x & 31, lanes = BLOCK ? PT_LOSS_THREADS : 32;
     const int64_t step = BLOCK ? gridDim.x : thread_count() >> 5;
     for (int64_t s = BLOCK ? blockIdx.x : thread_index() >> 5; s < a.samples; s += step) {
-        const G g(a, s);
+        G g(a, s);
         T *out = reinterpret_cast<T *>(a.out) + s * a.classes;
         const T *x = a.x ? reinterpret_cast<const T *>(a.x) + s * a.classes : out;
+        if constexpr (G::SHARES)
+            if (g.is_coarse()) {                        // the same for all threads of the row
+                C sum = 0;
+                PT_UNROLL_BY(1)
+                for (int64_t c = lane; c < a.classes; c += lanes) sum += g.term(up(x[c]));
+                g.divide_by(BLOCK ? block_reduce(sum, plus(), C(0)) : warp_reduce(sum, plus()));
+            }
         each_of_row(out, a.classes, lane, lanes, (uint64_t)x % 16 == (uint64_t)out % 16,
             [&](int64_t i) { out[i] = down<T>(g(a, a.x ? C(up(x[i])) : C(0), i, i == g.t)); },
             [&](int64_t i) {
@@ -221,8 +238,16 @@ template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
     const int64_t begin = blockIdx.y * a.each,
                   end = begin + a.each < a.classes ? begin + a.each : a.classes;
     PT_GRID_STRIDE(s, a.samples) {
-        const G g(a, s);
+        G g(a, s);
         const int64_t first = place(a, s, 0);
+        if constexpr (G::SHARES)
+            if (g.is_coarse()) {
+                C sum = 0;
+                const T *x = reinterpret_cast<const T *>(a.x) + first;
+                PT_UNROLL_BY(1)
+                for (int64_t left = a.classes; left; left--, x += a.inner.by) sum += g.term(up(*x));
+                g.divide_by(sum);
+            }
         for (int64_t c = begin; c < end; c++) {
             const int64_t i = first + c * a.inner.by;
             reinterpret_cast<T *>(a.out)[i] =
@@ -239,11 +264,11 @@ PT_KERNEL(cross_entropy_columns, LossArgs, a, PT_LOSS_THREADS) { columns(a); }
 PT_KERNEL(nll_loss, LossArgs, a, PT_LOSS_THREADS) { nll(a); }
 PT_REDUCTION_ROWS(loss_total, LossesAndWeights, Total)
 PT_REDUCTION_FINISH(loss_total, Total)
-PT_KERNEL(cross_entropy_gradient_rows, LossArgs, a, PT_LOSS_THREADS) {
+PT_KERNEL_SYNC(cross_entropy_gradient_rows, LossArgs, a, PT_LOSS_THREADS) {
     if (a.smoothing > 0) gradient_rows<Entropy<true>, false>(a);
     else gradient_rows<Entropy<false>, false>(a);
 }
-PT_KERNEL(cross_entropy_gradient_wide, LossArgs, a, PT_LOSS_THREADS) {
+PT_KERNEL_SYNC(cross_entropy_gradient_wide, LossArgs, a, PT_LOSS_THREADS) {
     if (a.smoothing > 0) gradient_rows<Entropy<true>, true>(a);
     else gradient_rows<Entropy<false>, true>(a);
 }

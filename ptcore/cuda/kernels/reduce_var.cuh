@@ -1,7 +1,9 @@
 // The variance of PT_T, complex numbers as pairs, to a.out, or its root to a.out2, which the type
 // may hold where it does not hold the variance: a.a is the correction, a.b the number of elements.
 // The elements are added in small groups; the mean and squared deviations of each group are merged
-// into the state (Chan, Golub and LeVeque, 1979).
+// into the state (Chan, Golub and LeVeque, 1979). A set with an infinite or NaN element has a mean
+// that is not finite, and the variance NaN. Finite elements have a finite mean; where their squared
+// deviations are beyond the type, the variance is infinite.
 #include "reduce.cuh"
 
 namespace {
@@ -26,6 +28,8 @@ template <class T> struct Variance {
         if (x.n == R(0)) return y;
         const R n = x.n + y.n, share = y.n / n;
         const C d = y.mean - x.mean;
+        if (!pt::isfinite(d))
+            return far_apart(x.mean, nan_if_not_finite(x.mean) + nan_if_not_finite(y.mean), n);
         return State{x.mean + d * share, x.m2 + y.m2 + squared(d) * (x.n * share), n};
     }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
@@ -36,6 +40,12 @@ template <class T> struct Variance {
         for (int i = 1; i < n; i++) sum = sum + (up(x[i]) - first);
         const C shift = n == 1 ? C(R(0)) : sum / R(n), mean = first + shift;
         R m2 = R(0);
+        if (!pt::isfinite(shift)) {
+            R bad = R(0);
+            for (int i = 0; i < n; i++) bad += nan_if_not_finite(up(x[i]));
+            s = merge(s, far_apart(first, bad, R(n)));
+            return;
+        }
         if (n > 1)
             for (int i = 0; i < n; i++) m2 += squared((up(x[i]) - first) - shift);
         s = merge(s, State{mean, m2, R(n)});
@@ -43,9 +53,19 @@ template <class T> struct Variance {
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
         const double n = (double)a.b - a.a;
         typedef typename real_of<T>::type U;
-        const R variance = s.m2 / R(n > 0 ? n : 0);
+        const R variance = s.m2 / R(n > 0 ? n : 0) + nan_if_not_finite(s.mean);
         if (a.out) static_cast<U *>(a.out)[output] = down<U>(variance);
         else static_cast<U *>(a.out2)[output] = down<U>(R(pt::sqrt(variance)));
+    }
+
+private:
+    static PT_DEVICE_MEMBER R nan_if_not_finite(C x) {
+        return pt::isfinite(x) ? R(0) : pt::not_a_number<R>();
+    }
+    // The state of n elements with a difference that is not finite: one of them is infinite or NaN
+    // (`bad` is NaN), or they are finite and very far apart (`bad` is 0).
+    static PT_DEVICE_MEMBER State far_apart(C mean, R bad, R n) {
+        return State{mean + C(bad), pt::infinity<R>(), n};
     }
 };
 

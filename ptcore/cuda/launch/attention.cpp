@@ -72,6 +72,7 @@ int read(pt_call *c, int first, AttentionArgs &a) {
     if (q.sizes[3] > most || v.sizes[3] > most) return PT_DECOMPOSE;
     a.e = (int32_t)q.sizes[3], a.v = (int32_t)v.sizes[3];
     a.group = a.held ? a.heads / a.held : 1;
+    a.by_group = divisor(a.group);
     for (int i = 3; i < 5; i++) {
         if (in[i].dtype == PT_NONE) continue;
         if (!has_shape(in[i], n, a.heads, a.l, a.s))
@@ -156,10 +157,12 @@ int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int6
     const bool wide = a.e > 64 || a.v > 64;
     const int head = wide ? 128 : 64, own = p.own[wide], item = item_size(c->out[0].dtype);
     const int others = (item == 4 ? p.float_others : p.others)[wide];
-    // The shifts and deltas behind the tiles take at least one line, so that the memory, which
-    // begins at a multiple of a line, also ends at one.
-    const int numbers = p.key ? (16 * others > item * head ? 16 * others : item * head) : 0;
-    const int shared = item * head * (own * (p.slope ? 2 : 1) + 4 * others) + numbers;
+    // The numbers of queries behind the tiles (shifts and deltas of two stages and, with masks,
+    // shares) take whole lines, so that the memory, which begins at a multiple of a line, also ends
+    // at one.
+    const int line = item * head, numbers = 8 * (is_plain(a) ? 2 : 3) * others;
+    const int shared = line * (own * (p.slope ? 2 : 1) + 4 * others) +
+                       (p.key ? (int)ceil_div(numbers, line) * line : 0);
     a.blocks = ceil_div(count, own);
     const int64_t all = a.blocks * heads;
     if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
@@ -251,13 +254,14 @@ int backward(pt_call *c) {
     const int moments = moment_dtype(dtype);
     const Operand dense_g(c, g), q(c, c->in[1]), k(c, c->in[2]), v(c, c->in[3]);
     const Dense y(c, result, result.dtype == dtype ? dtype : moments), top(c, lse, moments);
-    const Scratch delta(c, rows * item_size(moments));
+    const Scratch delta(c, 2 * rows * item_size(moments));      // and the shares
     if (!dense_g.ok() || !q.ok() || !k.ok() || !v.ok() || !y.ok() || !top.ok() ||
         (rows && !delta.data))
         return PT_MEMORY_ERROR;
     a.g = dense_g.args, a.query = q.args, a.key = k.args, a.value = v.args;
     a.wide_result = result.dtype != dtype;
     a.result = y.data, a.lse = const_cast<void *>(top.data), a.delta = delta.data;
+    a.share = static_cast<char *>(delta.data) + rows * item_size(moments);
     if (rows) {
         a.blocks = rows;
         const Grid grid = blocks_for(c, rows * 32, PT_ATTENTION_THREADS, 16);

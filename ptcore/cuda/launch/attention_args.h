@@ -32,6 +32,8 @@ typedef struct AttentionArgs {
     const void *result;         /* of the forward, row-major, for `delta` */
     void *out, *key_out, *lse, *delta,
         *scores; /* key_out: gradient of keys, if one kernel makes it and that of values */
+    void *share; /* of each query 1 / the sum of e^(score - lse), where rounding has left no digits
+                    of that sum in lse; else 1 */
     int64_t mask_step[4], keep_step[4], state_step;
     int64_t heads, held, group, l, s;
     int64_t blocks, parts;
@@ -42,7 +44,7 @@ typedef struct AttentionArgs {
     /* For few queries, in ranges of `chunk` keys: split_out and split_lse of each range,
      * [splits][all][l], in the op-math type; all: heads of all batches. */
     int64_t splits, chunk, all;
-    Divisor by_l, by_heads;             /* for the kernel `delta` */
+    Divisor by_l, by_heads, by_group;   /* for the kernel `delta` */
     void *split_out, *split_lse;
 } AttentionArgs;
 

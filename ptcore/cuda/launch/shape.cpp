@@ -1,4 +1,4 @@
-// Data movement and values by place: cat, flip, tril, triu, arange, linspace, eye.
+// Data movement and values by place: cat, complex_pair, flip, tril, triu, arange, linspace, eye.
 #include "divisor.hpp"
 #include "families.hpp"
 #include "shape_args.h"
@@ -31,6 +31,22 @@ int cat(pt_call *c) {
         status = copy(c, &part.v, &x);
         if (status) return status;
         at += x.sizes[dim];
+    }
+    return PT_OK;
+}
+
+// The parts are copied to every second number of the output's memory.
+int complex_pair(pt_call *c) {
+    const pt_view &out = c->out[0];
+    View part(out);
+    for (int d = 0; d < out.ndim; d++) part.strides[d] *= 2;
+    for (int i = 0; i < 2; i++) {
+        part.v.dtype = c->in[i].dtype;
+        part.v.data = out.data + i * item_size(c->in[i].dtype);
+        part.settle();
+        if (2 * item_size(part.v.dtype) != item_size(out.dtype) || part.v.numel != c->in[i].numel)
+            return failed(c, PT_RUNTIME_ERROR, "expected parts of one shape and dtype");
+        if (int status = copy(c, &part.v, &c->in[i])) return status;
     }
     return PT_OK;
 }
@@ -120,6 +136,7 @@ int copied(pt_call *c) { return copy(c, &c->out[0], &c->in[0]); }
 
 const pt_kernel_entry shape_kernels[] = {
     {"cat", cat},           {"flip", flip}, {"tril", tril}, {"triu", triu},   {"arange", arange},
-    {"linspace", linspace}, {"eye", eye},   {"full", full}, {"copy", copied}, {nullptr, nullptr}};
+    {"linspace", linspace}, {"eye", eye},   {"full", full}, {"copy", copied},
+    {"complex_pair", complex_pair},         {nullptr, nullptr}};
 
 }  // namespace pt_cuda

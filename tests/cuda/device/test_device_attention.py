@@ -276,3 +276,32 @@ def test_multihead_attention(causal):
         results.append([out, x.grad, *(p.grad for p in layer.parameters())])
     for want, got in zip(*results):
         near(got, wide(want), "float32", "MultiheadAttention")
+
+
+def gradients_of_equal_scores(dtype, size, queries, **options):
+    """Result and gradients of attention where all scores of a row agree."""
+    keys = 150
+    key = ptcore.zeros(1, 1, keys, size, dtype=dtype).cuda().requires_grad_()
+    query = ptcore.ones(1, 2, queries, size, dtype=dtype).cuda().requires_grad_()
+    values = ptcore.arange(float(size * keys)).reshape(1, 1, keys, size) / (size * keys)
+    values = values.to(dtype).cuda().requires_grad_()
+    out = F.scaled_dot_product_attention(query, key, values, enable_gqa=True, **options)
+    out.backward(ptcore.ones_like(out))
+    return out.detach(), query.grad, key.grad, values.grad
+
+
+@pytest.mark.parametrize("size", [3, 64, 96])           # one thread per sum, and matrix units of both widths
+@pytest.mark.parametrize("queries", [1, 5, 70])         # few queries have their own kernel
+@pytest.mark.parametrize("value", ["lowest", -1e9, 3e4])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_at_large_scores(dtype, value, queries, size):
+    """Where a mask adds one large number to a row, e^(score - lse) has no digits of the sum: as without the mask."""
+    if dtype == "float16" and value == -1e9:
+        value = -6e4
+    dtype_ = getattr(ptcore, dtype)
+    mask = ptcore.zeros(queries, 150, dtype=dtype_)
+    mask[0] = ptcore.finfo(dtype_).min if value == "lowest" else value
+    got = gradients_of_equal_scores(dtype_, size, queries, attn_mask=mask.cuda())
+    want = gradients_of_equal_scores(dtype_, size, queries)
+    for name, one, other in zip(("result", "query", "key", "value"), got, want):
+        near(one, wide(other), dtype, name)

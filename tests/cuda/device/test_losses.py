@@ -86,3 +86,32 @@ def test_infinities():
         got = F.cross_entropy(x.cuda(), ptcore.full((5,), 2, device="cuda"), reduction="none").cpu().tolist()
         np.testing.assert_allclose(got[:2], [np.log(np.exp(-1.0) + 1), 0], rtol=1e-6)
         assert all(np.isnan(got[2:]))
+
+
+@pytest.mark.parametrize("value", [60.0, 1e4, -1e9, 1e9, 1e30, "lowest"])
+@pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.float64, ptcore.float16, ptcore.bfloat16])
+def test_large_scores(dtype, value):
+    """Where the log-sum-exp rounds the sum of the terms away, the weights are shares all the same."""
+    number = ptcore.finfo(dtype).min if value == "lowest" else value
+    if abs(number) > ptcore.finfo(dtype).max:
+        return
+    near = {ptcore.float16: 2e-3, ptcore.bfloat16: 1e-2}.get(dtype, 2e-5)
+    for shape in ((2, 4), (2, 1500), (2, 4, 3), (2, 300, 2)):
+        classes = shape[1]
+        for smoothing in (0, 0.5):
+            x = ptcore.full(shape, number, dtype=dtype, device="cuda", requires_grad=True)
+            target = ptcore.ones((2, *shape[2:]), dtype=ptcore.int64, device="cuda")
+            F.cross_entropy(x, target, reduction="sum", label_smoothing=smoothing).backward()
+            got = x.grad.double().cpu().numpy()
+            np.testing.assert_allclose(got[:, 1], (1 - smoothing) * (1 / classes - 1), rtol=near)
+            np.testing.assert_allclose(got[:, 2:], (1 - smoothing) / classes, rtol=near)
+
+
+def test_differences_of_large_scores():
+    x = np.random.default_rng(3).standard_normal((3, 40)) * 3
+    large = (x + 3000).astype("float32")
+    target = np.array([1, 39, 5])
+    t = ptcore.from_numpy(large).cuda().requires_grad_()
+    F.cross_entropy(t, ptcore.from_numpy(target).cuda()).backward()
+    _, want = reference(large.astype("float64"), target, None, -100, 0, "mean")
+    np.testing.assert_allclose(t.grad.cpu().numpy(), want, rtol=2e-5, atol=1e-7)

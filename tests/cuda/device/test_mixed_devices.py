@@ -124,3 +124,83 @@ def test_the_first_gradient_of_a_leaf_is_taken_over(launches):
     assert launches(lambda: y.backward(root)) == 1
     w.grad += 1
     assert x.sum().item() == root.sum().item() == 100
+
+
+def test_creation_follows_the_device_of_out():
+    def where(dtype=ptcore.float32, shape=(4,)):
+        return ptcore.zeros(shape, dtype=dtype, device="cuda")
+
+    for make in (lambda out: ptcore.arange(4, out=out), lambda out: ptcore.linspace(0, 3, 4, out=out),
+                 lambda out: ptcore.rand(4, out=out), lambda out: ptcore.randn(4, out=out),
+                 lambda out: ptcore.randint(2, 9, (4,), out=out), lambda out: ptcore.randperm(4, out=out),
+                 lambda out: ptcore.normal(0.0, 1.0, (4,), out=out), lambda out: ptcore.full((4,), 3.0, out=out)):
+        ptcore.manual_seed(1)
+        out, host = where(), ptcore.zeros(4)
+        assert make(out) is out and out.is_cuda and out.count_nonzero().item() > 1
+        ptcore.manual_seed(1)
+        assert out.tolist() == make(host).tolist()
+    assert ptcore.eye(3, out=where(shape=(3, 3))).tolist() == ptcore.eye(3).tolist()
+
+
+def on_both(write):
+    """The tensor that `write` has changed, on the CPU and on a device."""
+    host = ptcore.arange(20.0).reshape(4, 5)
+    there = host.cuda()
+    write(host, lambda x: x), write(there, lambda x: x.cuda())
+    assert there.is_cuda and there.tolist() == host.tolist() and host.sum().item() != 190
+    for dtype in (ptcore.float16, ptcore.int64):
+        there = ptcore.arange(20, dtype=dtype, device="cuda").reshape(4, 5)
+        write(there, lambda x: x.cuda())
+        assert there.tolist() == host.tolist()
+
+
+@pytest.mark.parametrize("value", [8, 8.0, [1, 2, 3, 4, 5], np.arange(5), ptcore.tensor(8)], ids=str)
+@pytest.mark.parametrize("place", [
+    [0, 2], np.array([0, 2]), ptcore.tensor([0, 2]), ptcore.tensor([True, False, True, False]), 1, slice(2)],
+    ids=("list", "array", "positions", "mask", "number", "slice"))
+def test_values_that_are_no_tensors_of_a_device_are_written_to_places(place, value):
+    def write(x, there):
+        x[there(place) if isinstance(place, ptcore.Tensor) else place] = value
+
+    def write_from_the_cpu(x, there):
+        x[place] = value
+    on_both(write)
+    on_both(write_from_the_cpu)
+
+
+def test_scalars_and_lengths_of_the_cpu_beside_a_device():
+    def masked(x, there):
+        x[x > 10] = 1
+
+    def wide_mask(x, there):
+        x[x.cpu() > 10] = ptcore.tensor(1)
+    where, value = ptcore.tensor([0, 2]), ptcore.tensor(3)
+    on_both(masked)
+    on_both(wide_mask)
+    on_both(lambda x, there: x.index_put_((there(where),), value.to(x.dtype)))
+    on_both(lambda x, there: x.index_put_((where,), value.to(x.dtype), accumulate=True))
+    on_both(lambda x, there: x.index_fill_(0, there(where), value))
+    x = ptcore.zeros(3, device="cuda").bernoulli_(ptcore.tensor([1.0, 0.0, 1.0]))
+    assert x.tolist() == [1, 0, 1]
+    v = ptcore.tensor(2.0, requires_grad=True)
+    y = ptcore.zeros(4, 5).cuda()
+    y[where] = v * 2
+    y.sum().backward()
+    assert not v.grad.is_cuda and v.grad.item() == 20
+    with pytest.raises(DeviceError):
+        y[where] = ptcore.ones(2, 5)
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_lengths_and_labels_of_ctc_loss_may_be_on_the_cpu(padded):
+    log_probs = ptcore.randn(6, 2, 4, generator=ptcore.Generator().manual_seed(1)).log_softmax(2)
+    labels = ptcore.tensor([[1, 2], [3, 1]])
+    labels = labels if padded else labels.reshape(-1)
+    lengths, sizes = ptcore.tensor([6, 5]), ptcore.tensor([2, 2])
+    want = nn.functional.ctc_loss(log_probs, labels, lengths, sizes).item()
+    x = log_probs.cuda().requires_grad_()
+    for given in ((labels, lengths, sizes), (labels.cuda(), lengths, sizes), (labels, lengths.cuda(), [2, 2]),
+                  (labels.cuda(), lengths.cuda(), sizes)):
+        loss = nn.functional.ctc_loss(x, *given)
+        assert loss.is_cuda and loss.item() == pytest.approx(want, rel=1e-6)
+        loss.backward()

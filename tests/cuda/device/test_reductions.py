@@ -128,6 +128,30 @@ def test_infinities():
     assert ptcore.argmax(there(x), 1).tolist() == [0, 0, 1] and ptcore.argmin(there(x), 1).tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+def test_variances_of_infinities(dtype):
+    """An infinite or NaN element makes the variance NaN, wherever it stands among the elements that a thread adds."""
+    for n in (1, 2, 3, 4, 7, 300, 3001):
+        for place in {0, n // 2, n - 1}:
+            for number in (np.inf, -np.inf, np.nan):
+                x = values((n, 3), dtype)
+                x[place, 0] = x[place, 1] = number
+                one = there(x[:, 0])
+                for got in (ptcore.var(there(x), 0, correction=0)[:2], ptcore.std(there(x), 0, correction=0)[1],
+                            ptcore.var(one, correction=0), ptcore.std(one[::-1], correction=0)):
+                    assert np.isnan(got.cpu().numpy()).all(), (n, place, number)
+
+
+@pytest.mark.parametrize("correction", [0, 1])
+def test_variances_beyond_the_type(correction):
+    """Finite elements whose squared distances are too large have an infinite variance, not NaN."""
+    for n in (2, 3, 8, 301):
+        x = np.where(np.arange(n) % 3, 3e38, -3e38).astype(np.float32)
+        assert ptcore.var(there(x), correction=correction).item() == np.inf
+        both = ptcore.var(there(np.stack([x, x * np.float32(1e-30)], 1)), 0, correction=correction).tolist()
+        assert both[0] == np.inf and abs(both[1] / (x * 1e-30).var(ddof=correction) - 1) < 1e-4
+
+
 def test_layouts():
     x = values((60, 70), "float32")
     t, wide = there(x), x.astype(np.float64)
