@@ -125,6 +125,16 @@ def _logcumsumexp(x, dim):
     return np.moveaxis(x, 0, dim)
 
 
+def _logcumsumexp_slope(g, x, dim):
+    """The weight of each term in each later result, times that result's gradient."""
+    g, x = np.moveaxis(g, dim, 0), np.moveaxis(x, dim, 0)
+    slope = np.zeros_like(x)
+    for k in range(len(x)):
+        terms = np.exp(x[:k + 1] - x[:k + 1].max(0))
+        slope[:k + 1] += g[k] * terms / terms.sum(0)
+    return np.moveaxis(slope, 0, dim)
+
+
 # -- positions ---------------------------------------------------------------------------------
 
 def _places(index, dim):
