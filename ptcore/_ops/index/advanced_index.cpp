@@ -174,6 +174,34 @@ inline void put_values(pt_call *call, const pick &q, const space<1> &index, cons
                  });
 }
 
+/* Adds values to the indexed places in a contiguous copy of the destination, in the type of the
+ * sums, and writes it back. `strides` are those of the values. */
+template <class T>
+inline int add_in_copy(pt_call *call, pick &q, const space<1> &index, const int64_t *strides,
+                       int64_t *place) {
+    using E = typename sum_type<T>::type;
+    const pt_view &x = call->out[0];
+    scratch<E> wide(x.numel);
+    scratch<T> narrow(x.numel);
+    if (!wide || !narrow) return no_memory(call, x.numel * int64_t(sizeof(E) + sizeof(T)));
+    copy_contiguous(narrow.data, x);
+    load(wide.data, narrow.data, 1, x.numel);
+    int64_t contiguous[PT_MAX_DIM];
+    contiguous_strides(x, contiguous);
+    space<1> all;
+    for (int d = 0; d < x.ndim; ++d) all.push(x.sizes[d], {x.strides[d]});
+    pt_view copy = x;
+    copy.strides = contiguous;
+    open_walks(call, copy, strides, call->in[2].ndim, q);
+    fill_places(call, copy, 2, place);
+    put_values<E, T>(call, q, index, place, wide.data,
+                     [](E t, T v) { return E(t + convert<E>(v)); });
+    cursor<1> to(all, 0);
+    for (int64_t i = 0; i < x.numel; ++i, to.next())
+        output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
+    return PT_OK;
+}
+
 int index_put_kernel(pt_call *call) {
     const pt_view &x = call->out[0], &values = call->in[1];
     const bool accumulate = call->params[1].i != 0;
@@ -214,28 +242,9 @@ int index_put_kernel(pt_call *call) {
     }
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        if constexpr (is_half<T>) {
-            /* halves are added in a contiguous float32 copy, which is then written back */
-            scratch<float> wide(x.numel);
-            scratch<T> narrow(x.numel);
-            if (!wide || !narrow) return no_memory(call, 6 * x.numel);
-            copy_contiguous(narrow.data, x);
-            load(wide.data, narrow.data, 1, x.numel);
-            int64_t contiguous[PT_MAX_DIM];
-            space<1> all;
-            for (int64_t d = x.ndim - 1, s = 1; d >= 0; s *= x.sizes[d--]) contiguous[d] = s;
-            for (int d = 0; d < x.ndim; ++d) all.push(x.sizes[d], {x.strides[d]});
-            pt_view copy = x;
-            copy.strides = contiguous;
-            open_walks(call, copy, strides, index_ndim, q);
-            fill_places(call, copy, 2, place.data);
-            put_values<float, T>(call, q, index, place.data, wide.data,
-                                 [](float t, T v) { return t + pt::to_float(v); });
-            cursor<1> to(all, 0);
-            for (int64_t i = 0; i < x.numel; ++i, to.next())
-                output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
-        }
-        else {
+        if (adds_wide<T>(numel, x.numel))
+            return add_in_copy<T>(call, q, index, strides, place.data);
+        if constexpr (!is_half<T>) {
             open_walks(call, x, strides, index_ndim, q);
             fill_places(call, x, 2, place.data);
             put_values<T, T>(call, q, index, place.data, output<T>(call),

@@ -55,6 +55,47 @@ inline int visit_adding(pt_call *call, int dtype, F &&f) {
     });
 }
 
+/* The type in which elements of T that meet at one place are added up. */
+template <class T> struct sum_type { using type = T; };
+template <> struct sum_type<half> { using type = float; };
+template <> struct sum_type<bfloat16> { using type = float; };
+template <> struct sum_type<float> { using type = double; };
+template <> struct sum_type<complex64> { using type = complex128; };
+
+/* Whether `terms` elements are added to n places in their sum type, in memory of its own. Halves
+ * always are: 256 + 1 is 256 in bfloat16. Of floats, only two or more a place are worth that. */
+template <class T>
+inline bool adds_wide(int64_t terms, int64_t n) {
+    return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 2 >= n);
+}
+
+/* Runs add(E *out), which adds `terms` elements, on a copy of the input in the type of the sums, E,
+ * and stores the copy in the output. In place the input is the output; without an input the copy
+ * begins with zeros. */
+template <class T, class Add>
+inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, Add &&add) {
+    using E = typename sum_type<T>::type;
+    T *out = output<T>(call);
+    const int64_t n = call->out[0].numel;
+    if (start) copy_unless_same(out, *start);
+    else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
+    if constexpr (!is_same<E, T>)
+        if (adds_wide<T>(terms, n)) {
+            scratch<E> wide(n);
+            if (!wide) return no_memory(call, n * int64_t(sizeof(E)));
+            parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
+                load(wide.data + begin, out + begin, 1, end - begin);
+            });
+            add(wide.data);
+            parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
+                store(out + begin, wide.data + begin, end - begin);
+            });
+            return PT_OK;
+        }
+    if constexpr (!is_half<T>) add(out);
+    return PT_OK;
+}
+
 /* The walk of a moved operand (n dims, any strides), the index and a third operand along `dim`:
  * lines along the index's last dim, for each position in its other dims. */
 struct lines {

@@ -123,8 +123,8 @@ int take_kernel(pt_call *call) {
 }
 
 /* Calls combine(place, element) in the order of the index, in one thread: places may repeat. */
-template <class T, class Combine>
-inline void put_into(pt_call *call, T *out, Combine &&combine) {
+template <class T, class E, class Combine>
+inline void put_into(pt_call *call, E *out, Combine &&combine) {
     const pt_view &index = call->in[1], &src = call->in[2];
     space<1> places, all;
     for (int d = 0; d < index.ndim; ++d) places.push(index.sizes[d], {index.strides[d]});
@@ -148,17 +148,15 @@ int put_kernel(pt_call *call) {
         return visit_size(call, x.dtype, [&](auto tag) {
             using T = PT_TYPE(tag);
             copy_unless_same(output<T>(call), x);
-            put_into(call, output<T>(call), [](T &to, T from) { to = from; });
+            put_into<T>(call, output<T>(call), [](T &to, T from) { to = from; });
             return int(PT_OK);
         });
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        using E = compute<T>;
-        T *out = output<T>(call);
-        copy_unless_same(out, x);
-        put_into(call, out,
-                 [](T &to, T from) { to = convert<T>(E(convert<E>(to) + convert<E>(from))); });
-        return int(PT_OK);
+        return adding_to_copy<T>(call, &x, index.numel, [&](auto *out) {
+            using E = std::remove_pointer_t<decltype(out)>;
+            put_into<T>(call, out, [](E &to, T from) { to = E(to + convert<E>(from)); });
+        });
     });
 }
 

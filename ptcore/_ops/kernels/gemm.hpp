@@ -34,7 +34,22 @@ struct product {
     bool accumulate;            /* add to C; otherwise C is never read */
 };
 
-constexpr int64_t GEMM_DEPTH = 256;   /* k is cut into such pieces: a packed panel stays in L1/L2 */
+/* k is cut into pieces, since a long sum of floats whose roundings all go one way loses digits. With
+ * GEMM_DEPTH a packed panel stays in L1/L2; vectors along k are sums of DOT_DEPTH elements. */
+constexpr int64_t GEMM_DEPTH = 256, ROW_DEPTH = 512, DOT_DEPTH = 2048;
+
+/* Calls run for each piece of the product along k. */
+template <class T, class Run>
+inline void in_depths(const product<T> &q, int64_t depth, Run &&run) {
+    product<T> part = q;
+    for (int64_t p = 0; p < q.k || p == 0; p += depth) {
+        part.k = min64(depth, q.k - p);
+        part.a = q.a.block(0, p);
+        part.b = q.b.block(p, 0);
+        part.accumulate = q.accumulate || p > 0;
+        run(part);
+    }
+}
 
 /* ---- outer ------------------------------------------------------------------------------- */
 
@@ -283,8 +298,9 @@ inline void own_gemm(const product<T> &q) {
          * packing B would cost more */
         const bool along_k = q.a.column == 1 && q.b.row == 1;
         if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width)))
-            dot_gemm(q);
-        else if (q.n == 1 && q.b.column == 1) row_gemm(q);
+            in_depths(q, DOT_DEPTH, [](const product<T> &part) { dot_gemm(part); });
+        else if (q.n == 1 && q.b.column == 1)
+            in_depths(q, ROW_DEPTH, [](const product<T> &part) { row_gemm(part); });
         else outer_gemm(q);
     }
     else plain_gemm(q);
