@@ -137,7 +137,7 @@ _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)"
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])
 
 _activation("mish(input)", "x * tanh(softplus(x))",
-            "tanh(softplus(x)) + x * sigmoid(x) * 4 * sigmoid_slope(2 * softplus(x))",
+            "tanh(softplus(x)) + x * (4 * sigmoid(x) * sigmoid_slope(2 * softplus(x)))",
             "x * tanh(logaddexp(0, x))", "``x * tanh(softplus(x))``.",
             ("ptcore.tensor([1.])", "tensor([0.8651])"), cost=24)
 

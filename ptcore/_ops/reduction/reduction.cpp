@@ -134,15 +134,13 @@ struct var_op  {
         a.n = n;
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        const E mean = E(sum_of(x, n) / double(n));
+        double total = sum_of(x, n), first, second;
+        if (overflowed(total)) total = sum_one_by_one(x, 1, n);
+        const E mean = E(total / double(n));
         const auto m = simd<E>::fill(mean);
-        double first, second;
         sum_lanes<1>(x, x, n, &first, [=](auto v, auto) { return v - m; });
         sum_lanes<1>(x, x, n, &second, [=](auto v, auto) { return (v - m) * (v - m); });
-        if (lost(second)) {
-            second = 0;
-            for (int64_t i = 0; i < n; ++i) second += square_of(x[i], mean);
-        }
+        if (lost(second)) add_one_by_one(x, 1, n, mean, first, second);
         finish(s, double(n), double(mean), first, second);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
@@ -151,27 +149,48 @@ struct var_op  {
         for (int64_t j = 0; j < width; ++j) first[j] = second[j] = 0;
         sum_columns(first, x, stride, rows, width, [](E v, int64_t) { return v; });
         for (int64_t j = 0; j < width; ++j) {
+            if (overflowed(first[j])) first[j] = sum_one_by_one(x + j, stride, rows);
             mean[j] = E(first[j] / double(rows));
             first[j] = 0;
         }
         sum_columns(first, x, stride, rows, width, [&](E v, int64_t j) { return v - mean[j]; });
         sum_columns(second, x, stride, rows, width,
                     [&](E v, int64_t j) { return (v - mean[j]) * (v - mean[j]); });
-        for (int64_t j = 0; j < width; ++j) {
-            if (!lost(second[j])) continue;
-            second[j] = 0;
-            for (int64_t r = 0; r < rows; ++r) second[j] += square_of(x[r * stride + j], mean[j]);
-        }
+        for (int64_t j = 0; j < width; ++j)
+            if (lost(second[j])) add_one_by_one(x + j, stride, rows, mean[j], first[j], second[j]);
         for (int64_t j = 0; j < width; ++j)
             finish(s[j], double(rows), double(mean[j]), first[j], second[j]);
     }
 
   private:
     /* whether squares have left the range in which floats keep their digits */
-    static bool lost(double sum) { return is_same<E, float> && (sum < 1e-30 || sum > 1e37); }
-    static double square_of(E x, E mean) {
-        const double d = double(x) - double(mean);
-        return d * d;
+    static bool lost(double sum) { return is_same<E, float> && !(sum >= 1e-30 && sum <= 1e37); }
+    /* whether a sum of floats has, where its terms need not */
+    static bool overflowed(double sum) { return is_same<E, float> && !(fabs(sum) < HUGE_VAL); }
+    static double sum_one_by_one(const E *x, int64_t stride, int64_t n) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; ++i) sum += double(x[i * stride]);
+        return sum;
+    }
+    /* the sums of deviations and of their squares, in double */
+    static void add_one_by_one(const E *x, int64_t stride, int64_t n, E mean, double &first,
+                               double &second) {
+        constexpr int L = 8;                    /* sums that do not wait for each other */
+        double a[L] = {}, b[L] = {};
+        int64_t i = 0;
+        for (; i + L <= n; i += L)
+            for (int l = 0; l < L; ++l) {
+                const double d = double(x[(i + l) * stride]) - double(mean);
+                a[l] += d;
+                b[l] += d * d;
+            }
+        for (; i < n; ++i) {
+            const double d = double(x[i * stride]) - double(mean);
+            a[0] += d;
+            b[0] += d * d;
+        }
+        first = fold<add_fold>(a, L, 0.0);
+        second = fold<add_fold>(b, L, 0.0);
     }
     /* adds a run; its deviations are from a rounded mean, and are corrected here */
     void finish(state &s, double n, double mean, double first, double second) const {
@@ -336,7 +355,9 @@ struct logsumexp_op  {
         fold_columns<max_fold>(top, x, stride, rows, width);
         sum_columns(sum, x, stride, rows, width,
                     [&](E v, int64_t j) { return pt::exp(v - top[j]); });
-        for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), sum[j]});
+        /* where all is -inf, or something is inf, the sum is NaN and does not count */
+        for (int64_t j = 0; j < width; ++j)
+            merge(s[j], {double(top[j]), fabs(double(top[j])) == HUGE_VAL ? 0 : sum[j]});
     }
 };
 
