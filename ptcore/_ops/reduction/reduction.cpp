@@ -135,12 +135,12 @@ struct var_op  {
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
         double total = sum_of(x, n), first, second;
-        if (overflowed(total)) total = sum_one_by_one(x, 1, n);
+        if (sum_overflowed<E>(total)) total = sum_in_double(x, 1, n, [](double v) { return v; });
         const E mean = E(total / double(n));
         const auto m = simd<E>::fill(mean);
         sum_lanes<1>(x, x, n, &first, [=](auto v, auto) { return v - m; });
         sum_lanes<1>(x, x, n, &second, [=](auto v, auto) { return (v - m) * (v - m); });
-        if (lost(second)) add_one_by_one(x, 1, n, mean, first, second);
+        if (squares_lost<E>(second)) add_in_double(x, 1, n, double(mean), first, second);
         finish(s, double(n), double(mean), first, second);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
@@ -149,7 +149,8 @@ struct var_op  {
         for (int64_t j = 0; j < width; ++j) first[j] = second[j] = 0;
         sum_columns(first, x, stride, rows, width, [](E v, int64_t) { return v; });
         for (int64_t j = 0; j < width; ++j) {
-            if (overflowed(first[j])) first[j] = sum_one_by_one(x + j, stride, rows);
+            if (sum_overflowed<E>(first[j]))
+                first[j] = sum_in_double(x + j, stride, rows, [](double v) { return v; });
             mean[j] = E(first[j] / double(rows));
             first[j] = 0;
         }
@@ -157,40 +158,18 @@ struct var_op  {
         sum_columns(second, x, stride, rows, width,
                     [&](E v, int64_t j) { return (v - mean[j]) * (v - mean[j]); });
         for (int64_t j = 0; j < width; ++j)
-            if (lost(second[j])) add_one_by_one(x + j, stride, rows, mean[j], first[j], second[j]);
+            if (squares_lost<E>(second[j]))
+                add_in_double(x + j, stride, rows, double(mean[j]), first[j], second[j]);
         for (int64_t j = 0; j < width; ++j)
             finish(s[j], double(rows), double(mean[j]), first[j], second[j]);
     }
 
   private:
-    /* whether squares have left the range in which floats keep their digits */
-    static bool lost(double sum) { return is_same<E, float> && !(sum >= 1e-30 && sum <= 1e37); }
-    /* whether a sum of floats has, where its terms need not */
-    static bool overflowed(double sum) { return is_same<E, float> && !(fabs(sum) < HUGE_VAL); }
-    static double sum_one_by_one(const E *x, int64_t stride, int64_t n) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; ++i) sum += double(x[i * stride]);
-        return sum;
-    }
     /* the sums of deviations and of their squares, in double */
-    static void add_one_by_one(const E *x, int64_t stride, int64_t n, E mean, double &first,
-                               double &second) {
-        constexpr int L = 8;                    /* sums that do not wait for each other */
-        double a[L] = {}, b[L] = {};
-        int64_t i = 0;
-        for (; i + L <= n; i += L)
-            for (int l = 0; l < L; ++l) {
-                const double d = double(x[(i + l) * stride]) - double(mean);
-                a[l] += d;
-                b[l] += d * d;
-            }
-        for (; i < n; ++i) {
-            const double d = double(x[i * stride]) - double(mean);
-            a[0] += d;
-            b[0] += d * d;
-        }
-        first = fold<add_fold>(a, L, 0.0);
-        second = fold<add_fold>(b, L, 0.0);
+    static void add_in_double(const E *x, int64_t stride, int64_t n, double mean, double &first,
+                              double &second) {
+        first = sum_in_double(x, stride, n, [=](double v) { return v - mean; });
+        second = sum_in_double(x, stride, n, [=](double v) { return (v - mean) * (v - mean); });
     }
     /* adds a run; its deviations are from a rounded mean, and are corrected here */
     void finish(state &s, double n, double mean, double first, double second) const {

@@ -314,3 +314,24 @@ def test_the_value_is_that_of_the_index(n):
                     found = getattr(ptcore.from_numpy(layout), name)(0)
                     assert (found.indices == at).all()
                     np.testing.assert_array_equal(np.signbit(found.values.numpy()), np.signbit(first))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e19, 1e20, 1e30, 1e37])
+@pytest.mark.parametrize("name", ["layer_norm", "group_norm", "narrow group_norm", "batch_norm", "narrow batch_norm"])
+def test_normalisation_of_numbers_whose_squares_float32_does_not_hold(name, scale):
+    x = (scale * np.random.default_rng(0).standard_normal((6, 4, 32))).astype(np.float32)
+    if "narrow" in name:
+        x = x[:, :, :5].copy()
+    call = {"layer_norm": lambda x: F.layer_norm(x, x.shape[-1:], eps=0.0),
+            "group_norm": lambda x: F.group_norm(x, 2, eps=0.0),
+            "batch_norm": lambda x: F.batch_norm(x, None, None, training=True, eps=1e-300)}[name.split()[-1]]
+    found = []
+    for numbers in (x, x.astype(float)):
+        leaf = ptcore.from_numpy(numbers).requires_grad_()
+        out = call(leaf)
+        out.backward(ptcore.from_numpy(np.cos(np.arange(x.size)).reshape(x.shape).astype(numbers.dtype)))
+        found.append((out.detach().numpy(), leaf.grad.numpy()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4, atol=1e-4)
+    if "batch" not in name:                     # its backward gets the variance, which float32 does not hold
+        largest = np.abs(found[1][1]).max()
+        np.testing.assert_allclose(found[0][1] / largest, found[1][1] / largest, rtol=1e-4, atol=1e-4)

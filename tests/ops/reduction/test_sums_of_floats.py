@@ -183,3 +183,12 @@ def test_long_products(shape):
             np.testing.assert_allclose((x @ y).numpy(), want, rtol=2e-5)
             np.testing.assert_allclose(F.linear(x, y.mT).numpy(), want, rtol=2e-5)
             np.testing.assert_allclose((x @ y[:, 0]).numpy(), want, rtol=2e-5)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, float("inf")])
+def test_gradients_of_distances_are_sums(p):
+    """From many equal rows to one row."""
+    n = 30_000
+    x, y = ptcore.tensor([[0.1, 0.0]], requires_grad=True), ptcore.zeros(n, 2)
+    (ptcore.cdist(x, y, p=p, compute_mode="donot_use_mm_for_euclid_dist") * 0.1).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[n * float(np.float32(0.1)), 0]], rtol=3e-7)
