@@ -163,12 +163,16 @@ inline void put_values(pt_call *call, const pick &q, const space<1> &index, cons
                      cursor<2> at(q.before, begin);
                      for (int64_t o = begin; o < end; ++o, at.next()) {
                          cursor<1> v(index, 0);
-                         for (int64_t p = 0; p < q.count; ++p, v.next()) {
+                         E *to = dst + at.offset[0];
+                         const T *from = values + at.offset[1];
+                         for (int64_t p = 0; width * lines == 1 && p < q.count; ++p, v.next())
+                             to[place[p]] = combine(to[place[p]], from[v.offset[0]]);
+                         for (int64_t p = 0; width * lines > 1 && p < q.count; ++p, v.next()) {
                              cursor<2> row(rows, 0);
                              for (int64_t r = 0; r < lines; ++r, row.next())
-                                 combine_row(dst + at.offset[0] + place[p] + row.offset[0], step[0],
-                                             values + at.offset[1] + v.offset[0] + row.offset[1],
-                                             step[1], width, combine);
+                                 combine_row(to + place[p] + row.offset[0], step[0],
+                                             from + v.offset[0] + row.offset[1], step[1], width,
+                                             combine);
                          }
                      }
                  });
@@ -242,14 +246,18 @@ int index_put_kernel(pt_call *call) {
     }
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        if (adds_wide<T>(numel, x.numel))
+        fill_places(call, x, 2, place.data);
+        const int64_t one = 1;
+        pt_view places = call->in[2];           /* the offsets as an index */
+        places.data = reinterpret_cast<char *>(place.data);
+        places.sizes = &q.count;
+        places.strides = &one;
+        places.ndim = 1;
+        if (adds_wide<T>(numel, x.numel) && !adds_apart<T>(places, 0, numel, x.numel))
             return add_in_copy<T>(call, q, index, strides, place.data);
-        if constexpr (!is_half<T>) {
-            open_walks(call, x, strides, index_ndim, q);
-            fill_places(call, x, 2, place.data);
-            put_values<T, T>(call, q, index, place.data, output<T>(call),
-                             [](T t, T v) { return T(t + v); });
-        }
+        open_walks(call, x, strides, index_ndim, q);
+        put_values<T, T>(call, q, index, place.data, output<T>(call),
+                         [](T t, T v) { return added(t, v); });
         return int(PT_OK);
     });
 }

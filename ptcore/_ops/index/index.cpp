@@ -56,9 +56,10 @@ int scatter_add_kernel(pt_call *call) {
     if (int status = open_dim(call, call->in[0], call->in[1], &call->in[2], dim)) return status;
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, &call->in[0], call->in[1].numel, [&](auto *out) {
-            using E = std::remove_pointer_t<decltype(out)>;
-            scatter_into<E, T>(call, out, dim, [](E t, T s) { return E(t + convert<E>(s)); });
+        return adding_to_copy<T>(call, &call->in[0], call->in[1].numel, false, [&](auto *out) {
+            using S = std::remove_pointer_t<decltype(out)>;
+            if constexpr (!is_half<S>)
+                scatter_into<S, T>(call, out, dim, [](S t, T s) { return added(t, s); });
         });
     });
 }
@@ -140,10 +141,11 @@ int index_select_kernel(pt_call *call) {
     });
 }
 
-template <class E, class T>
-inline void add_scaled(E *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
+template <class S, class T, class E>
+inline void add_scaled(S *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
                        E alpha) {
-    for (int64_t j = 0; j < n; ++j) to[j] = E(to[j] + alpha * convert<E>(from[j * stride]));
+    for (int64_t j = 0; j < n; ++j)
+        to[j] = added(to[j], E(alpha * convert<E>(from[j * stride])));
 }
 
 int index_add_kernel(pt_call *call) {
@@ -161,8 +163,9 @@ int index_add_kernel(pt_call *call) {
     const int64_t block = 1024, blocks = ceil_div(width, block), jump = index_step(index);
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, &x, src.numel, [&](auto *out) {
-            using E = std::remove_pointer_t<decltype(out)>;
+        const bool apart = adds_apart<T>(index, x.ndim ? x.sizes[dim] : 1, src.numel, x.numel);
+        return adding_to_copy<T>(call, &x, src.numel, apart, [&](auto *out) {
+            using E = wide_enough<std::remove_pointer_t<decltype(out)>>;
             if (src.numel == 0) return;
             E alpha;
             if constexpr (is_same<E, boolean>) alpha = {uint8_t(call->params[1].d != 0)};
@@ -276,8 +279,8 @@ int embedding_backward_kernel(pt_call *call) {
         walk.push(index.sizes[d], {g.strides[d], index.strides[d]});
     return visit<FLOATS | COMPLEXES>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, nullptr, g.numel, [&](auto *to) {
-            using E = std::remove_pointer_t<decltype(to)>;
+        return adding_to_copy<T>(call, nullptr, g.numel, false, [&](auto *to) {
+            using E = compute<std::remove_pointer_t<decltype(to)>>;
             /* threads split the columns; each adds the rows in order */
             parallel_for(n, max64(64, grain_rows(index.numel)), [&](int64_t begin, int64_t end) {
                 cursor<2> at(walk, 0);

@@ -4,6 +4,8 @@
 #define PTCORE_KERNELS_INDEXING_HPP
 #include "common.hpp"
 
+#include <algorithm>
+
 namespace {
 
 inline int out_of_bounds(pt_call *call, int64_t value, int64_t dim, int64_t size) {
@@ -55,6 +57,12 @@ inline int visit_adding(pt_call *call, int dtype, F &&f) {
     });
 }
 
+/* The type of products and sums of T: unsigned types of less than 32 bits would become ints, which
+ * must not overflow. */
+template <class T>
+using wide_enough =
+    std::conditional_t<std::is_integral<T>::value && sizeof(T) < 4, uint32_t, compute<T>>;
+
 /* The type in which elements of T that meet at one place are added up. */
 template <class T> struct sum_type { using type = T; };
 template <> struct sum_type<half> { using type = float; };
@@ -69,18 +77,46 @@ inline bool adds_wide(int64_t terms, int64_t n) {
     return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 2 >= n);
 }
 
+/* Whether an index names different places, from 0 to size or counted from the end. */
+struct place_key {
+    int64_t at;
+    friend bool operator<(place_key a, place_key b) { return a.at < b.at; }
+};
+inline bool all_differ(const pt_view &index, int64_t size) {
+    scratch<place_key> keys(index.numel);
+    if (!keys) return false;
+    space<1> walk;
+    for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+    cursor<1> from(walk, 0);
+    for (int64_t i = 0; i < index.numel; ++i, from.next()) {
+        const int64_t v = reinterpret_cast<const int64_t *>(index.data)[from.offset[0]];
+        keys[i] = {v < 0 ? v + size : v};
+    }
+    std::sort(keys.data, keys.data + index.numel);
+    for (int64_t i = 1; i < index.numel; ++i)
+        if (keys[i].at == keys[i - 1].at) return false;
+    return true;
+}
+/* Whether elements of T can be added one by one, as no place gets several: asked where they are so
+ * few that a copy of all places would take longer. */
+template <class T>
+inline bool adds_apart(const pt_view &index, int64_t size, int64_t terms, int64_t n) {
+    return is_half<T> && terms < n / 16 && all_differ(index, size);
+}
+
 /* Runs add(E *out), which adds `terms` elements, on a copy of the input in the type of the sums, E,
  * and stores the copy in the output. In place the input is the output; without an input the copy
- * begins with zeros. */
+ * begins with zeros. `apart`: no place gets several terms. */
 template <class T, class Add>
-inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, Add &&add) {
+inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, bool apart,
+                          Add &&add) {
     using E = typename sum_type<T>::type;
     T *out = output<T>(call);
     const int64_t n = call->out[0].numel;
     if (start) copy_unless_same(out, *start);
     else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
     if constexpr (!is_same<E, T>)
-        if (adds_wide<T>(terms, n)) {
+        if (adds_wide<T>(terms, n) && !apart) {
             scratch<E> wide(n);
             if (!wide) return no_memory(call, n * int64_t(sizeof(E)));
             parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
@@ -92,8 +128,14 @@ inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, Ad
             });
             return PT_OK;
         }
-    if constexpr (!is_half<T>) add(out);
+    add(out);
     return PT_OK;
+}
+/* t + v, rounded to the type of t */
+template <class S, class T>
+inline S added(S t, T v) {
+    using E = wide_enough<S>;
+    return convert<S>(E(convert<E>(t) + convert<E>(v)));
 }
 
 /* The walk of a moved operand (n dims, any strides), the index and a third operand along `dim`:

@@ -153,9 +153,10 @@ int put_kernel(pt_call *call) {
         });
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, &x, index.numel, [&](auto *out) {
-            using E = std::remove_pointer_t<decltype(out)>;
-            put_into<T>(call, out, [](E &to, T from) { to = E(to + convert<E>(from)); });
+        const bool apart = adds_apart<T>(index, x.numel, index.numel, x.numel);
+        return adding_to_copy<T>(call, &x, index.numel, apart, [&](auto *out) {
+            using S = std::remove_pointer_t<decltype(out)>;
+            put_into<T>(call, out, [](S &to, T from) { to = added(to, from); });
         });
     });
 }
@@ -276,7 +277,7 @@ int cross_kernel(pt_call *call) {
     const int64_t n = rows.pop(step), a = x.strides[dim], b = y.strides[dim], c = contiguous[dim];
     return visit_adding(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        using E = compute<T>;
+        using E = wide_enough<T>;
         if constexpr (is_same<T, boolean>) return bad_dtype(call, out.dtype);
         else {
             parallel_for(rows.numel(), grain_rows(6 * n), [&](int64_t begin, int64_t end) {

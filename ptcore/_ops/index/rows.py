@@ -166,8 +166,8 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
              "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, is_winner(dim, index, z, out)))"
              " / winners(x, dim, index, z, out, own)"],
         reference=f"_scatter_with({_function}, x, dim, index, src)",
-        doc=f"""The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient, elements of input
-that only begin there (not ``own``) excepted.""")
+        doc=f"""The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient, but for
+elements of input that only begin there (not ``own``).""")
 
 # -- windows, lists and masks of the whole tensor -------------------------------------------------
 structured(

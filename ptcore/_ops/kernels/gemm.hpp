@@ -266,13 +266,19 @@ inline void row_gemm(const product<T> &q) {
 
 /* ---- plain ------------------------------------------------------------------------------- */
 
+/* Unsigned types of less than 32 bits would become ints, which must not overflow. */
+template <class T>
+inline T times(T a, T b) {
+    using U = std::conditional_t<std::is_integral<T>::value && sizeof(T) < 4, uint32_t, T>;
+    return T(U(a) * U(b));
+}
 template <class T>
 inline void add_scaled_row(T *PT_RESTRICT c, const T *PT_RESTRICT b, int64_t column, T a,
                            int64_t m) {
     if (column == 1)
-        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + a * b[j]);
+        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + times(a, b[j]));
     else
-        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + a * b[j * column]);
+        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + times(a, b[j * column]));
 }
 template <class T>
 inline void plain_gemm(const product<T> &q) {
@@ -286,7 +292,7 @@ inline void plain_gemm(const product<T> &q) {
                 add_scaled_row(row, &q.b.at(p, j0), q.b.column, q.a.at(i, p), w);
             T *c = &q.c.at(i, j0);
             for (int64_t j = 0; j < w; ++j)
-                c[j] = q.accumulate ? T(c[j] + q.alpha * row[j]) : T(q.alpha * row[j]);
+                c[j] = q.accumulate ? T(c[j] + times(q.alpha, row[j])) : times(q.alpha, row[j]);
         }
     }
 }

@@ -205,15 +205,19 @@ struct norm_op {
     static state identity() { return KIND == NORM_MIN ? HUGE_VAL : 0.0; }
     static bool settled(const state &) { return false; }
     static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
+    /* Beside a power that may have become 0, `some` says that a number is not: it is too small to
+     * change a sum that keeps its digits. */
+    static double some(double x) { return x != 0 ? 1e-300 : 0.0; }
     double power(double x) const {
         if (KIND == NORM_0) return x != 0;
-        if (KIND == NORM_P) return pow(x, p);
-        return x;
+        if (KIND == NORM_P) return pow(x, p) + some(x);
+        return x * x + some(x);
     }
     void run(state &s, const double *x, int64_t n, int64_t) const {
         if constexpr (KIND == NORM_2) {
             double r;
             fold_lanes<add_fold, 1>(x, x, n, 0.0, &r, [](auto v, auto) { return v * v; });
+            for (int64_t i = 0; r < 1e-280 && i < n; ++i) s += some(x[i]);
             s += r;
         }
         else if constexpr (KIND == NORM_0 || KIND == NORM_P)
@@ -227,10 +231,7 @@ struct norm_op {
             fold_columns<fold_type>(s, x, stride, rows, width);
         else
             for (int64_t r = 0; r < rows; ++r)
-                for (int64_t j = 0; j < width; ++j) {
-                    double v = x[r * stride + j];
-                    s[j] += KIND == NORM_2 ? v * v : power(v);
-                }
+                for (int64_t j = 0; j < width; ++j) s[j] += power(x[r * stride + j]);
     }
 };
 
@@ -517,7 +518,7 @@ struct norm_write {
             return;
         }
         out = convert<O>(p == 2 ? sqrt(s) : pow(s, 1 / p));
-        if (s < 1e-280 || s == HUGE_VAL)
+        if ((s < 1e-280 && s > 0) || s == HUGE_VAL)         /* 0: all numbers are 0 */
             reinterpret_cast<std::atomic<bool> *>(to.out2)->store(true, std::memory_order_relaxed);
     }
 };

@@ -9,8 +9,8 @@ def logcumsumexp_slope(g, input, dim):
     out = logcumsumexp(input, dim)
     out = masked_fill(out, out == float("-inf"), 0)
     size = log(abs(g))
-    up, down = [exp(flip(logcumsumexp(flip(masked_fill(size, other, float("-inf")) - out, (dim,)), dim), (dim,)) + input)
-                for other in (g <= 0, g >= 0)]
+    parts = [masked_fill(size, other, float("-inf")) - out for other in (g <= 0, g >= 0)]
+    up, down = [exp(flip(logcumsumexp(flip(part, (dim,)), dim), (dim,)) + input) for part in parts]
     return up - down
 
 

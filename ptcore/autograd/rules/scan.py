@@ -8,6 +8,7 @@ from ptcore._ops.functions import (
     flip,
     gather,
     log,
+    logcumsumexp_slope,
     masked_fill,
     real,
     slice,
@@ -16,7 +17,6 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
-from ptcore._ops.functions import logcumsumexp_slope
 from ptcore._ops.shaping.bodies import stack
 from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import jvp, vjp

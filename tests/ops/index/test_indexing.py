@@ -336,3 +336,25 @@ def test_extremes_that_equal_the_start(reduce, sign, op, dtype):
             assert [g.tolist() for g in got] == [[0, 0, 1], shares]
         tangent = ptcore.func.jvp(f, (x.detach(), y.detach()), (ptcore.ones_like(x), ptcore.ones_like(y)))[1]
         assert tangent.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("places", [[3, 77, 50, -1], [3, 3, -9997, 9], [5] * 600])
+def test_few_numbers_added_in_place(places, dtype):
+    """Into many: each place is rounded once, whether it gets one number or several."""
+    dtype = getattr(ptcore, dtype)
+    index = ptcore.tensor(places)
+    values = ptcore.linspace(1, 2, len(places)).to(dtype)
+    start = ptcore.full((10_000,), 256.0, dtype=dtype)
+    want = start.double()
+    for at, value in zip(places, values.double().tolist(), strict=True):
+        want[at] += value
+    want = want.to(dtype)
+    found = [start.clone().index_put_((index,), values, accumulate=True), start.clone().put_(index, values, True),
+             start.clone().index_add_(0, index % 10_000, values),
+             start.reshape(100, 100).T.clone().T.index_put_((index // 100, index % 100), values, True).reshape(-1),
+             start.repeat_interleave(2)[::2].index_put_((index,), values, True),
+             start.unsqueeze(1).repeat(1, 2).index_add_(0, index % 10_000, values.unsqueeze(1).expand(-1, 2))[:, 1]]
+    for got in found:
+        np.testing.assert_allclose(got.double().numpy(), want.double().numpy(),
+                                   rtol=1e-5 if dtype is ptcore.float32 else 0)
