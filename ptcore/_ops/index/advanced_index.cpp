@@ -33,11 +33,15 @@ inline int fill_places(pt_call *call, const pt_view &x, int first, int64_t *plac
         const int64_t dim = dims.list[i], size = x.sizes[dim], stride = x.strides[dim];
         space<1> walk;
         for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+        int64_t step[1];
+        const int64_t n = walk.pop(step);
         cursor<1> at(walk, 0);
-        for (int64_t p = 0; p < index.numel; ++p, at.next()) {
-            int64_t v = reinterpret_cast<const int64_t *>(index.data)[at.offset[0]];
-            v += v < 0 ? size : 0;
-            place[p] = (i ? place[p] : 0) + v * stride;
+        for (int64_t p = 0; p < index.numel; p += n, at.next()) {
+            const int64_t *from = reinterpret_cast<const int64_t *>(index.data) + at.offset[0];
+            for (int64_t j = 0; j < n; ++j) {
+                const int64_t v = from[j * step[0]], offset = (v < 0 ? v + size : v) * stride;
+                place[p + j] = i ? place[p + j] + offset : offset;
+            }
         }
     }
     return PT_OK;
@@ -165,9 +169,13 @@ inline void put_values(pt_call *call, const pick &q, const space<1> &index, cons
                          cursor<1> v(index, 0);
                          E *to = dst + at.offset[0];
                          const T *from = values + at.offset[1];
-                         for (int64_t p = 0; width * lines == 1 && p < q.count; ++p, v.next())
-                             to[place[p]] = combine(to[place[p]], from[v.offset[0]]);
-                         for (int64_t p = 0; width * lines > 1 && p < q.count; ++p, v.next()) {
+                         if (width * lines == 1 && index.ndim < 2) {
+                             const int64_t apart = index.ndim ? index.stride[0][0] : 0;
+                             for (int64_t p = 0; p < q.count; ++p)
+                                 to[place[p]] = combine(to[place[p]], from[p * apart]);
+                             continue;
+                         }
+                         for (int64_t p = 0; p < q.count; ++p, v.next()) {
                              cursor<2> row(rows, 0);
                              for (int64_t r = 0; r < lines; ++r, row.next())
                                  combine_row(to + place[p] + row.offset[0], step[0],

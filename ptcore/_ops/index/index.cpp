@@ -30,6 +30,8 @@ int gather_kernel(pt_call *call) {
                 T *to = output<T>(call) + at.offset[2] + i * w.along[2];
                 if (w.across[1] == 1 && w.across[0] == 0 && w.moved == 1)
                     for (int64_t j = 0; j < w.width; ++j) to[j] = from[p[j]];
+                else if (w.across[1] == 0 && w.across[0] == 1)      /* one number for a whole row */
+                    memcpy(to, from + *p * w.moved, size_t(w.width) * sizeof(T));
                 else
                     for (int64_t j = 0; j < w.width; ++j)
                         to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];

@@ -71,10 +71,10 @@ template <> struct sum_type<float> { using type = double; };
 template <> struct sum_type<complex64> { using type = complex128; };
 
 /* Whether `terms` elements are added to n places in their sum type, in memory of its own. Halves
- * always are: 256 + 1 is 256 in bfloat16. Of floats, only two or more a place are worth that. */
+ * always are: 256 + 1 is 256 in bfloat16. Of floats, only eight or more a place are worth that. */
 template <class T>
 inline bool adds_wide(int64_t terms, int64_t n) {
-    return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 2 >= n);
+    return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 8 >= n);
 }
 
 /* Whether an index names different places, from 0 to size or counted from the end. */
@@ -192,6 +192,12 @@ inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const
     return check_index(call, index, 0, x.ndim ? x.sizes[dim] : 1, dim);
 }
 
+/* to[j] = combine(to[j], from[j]) in the columns [b, e): the index of a whole row is one number */
+template <class T, class S, class Combine>
+inline void combine_rows(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t b, int64_t e,
+                         Combine &&combine) {
+    for (int64_t j = b; j < e; ++j) to[j] = combine(to[j], from[j]);
+}
 /* out[index] = combine(out[index], src) along dim, in the order of the index */
 template <class T, class S, class Combine>
 inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) {
@@ -218,6 +224,8 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
                                  w.across[2] == 1)
                                  for (int64_t j = b; j < e; ++j)
                                      to[p[j]] = combine(to[p[j]], from[j]);
+                             else if (w.across[0] == 1 && w.across[1] == 0 && w.across[2] == 1)
+                                 combine_rows(to + *p * w.moved, from, b, e, combine);
                              else
                                  for (int64_t j = b; j < e; ++j) {
                                      T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
