@@ -34,8 +34,8 @@ struct product {
     bool accumulate;            /* add to C; otherwise C is never read */
 };
 
-/* k is cut into pieces, since a long sum of floats whose roundings all go one way loses digits. With
- * GEMM_DEPTH a packed panel stays in L1/L2; vectors along k are sums of DOT_DEPTH elements. */
+/* k is cut into pieces, since a long sum of floats whose roundings all go one way loses digits.
+ * With GEMM_DEPTH a packed panel stays in L1/L2; DOT_DEPTH is shared by the lanes of a vector. */
 constexpr int64_t GEMM_DEPTH = 256, ROW_DEPTH = 512, DOT_DEPTH = 2048;
 
 /* Calls run for each piece of the product along k. */

@@ -92,7 +92,8 @@ inline double row_squares(const E *x, int64_t n, E mean, double eps) {
     const auto m = simd<E>::fill(mean);
     const double sum = row_sum(x, x, n, [=](auto a, auto) { return (a - m) * (a - m); });
     if (!row_squares_lost<E>(sum, eps)) return sum;
-    return sum_in_double(x, 1, n, [=](double v) { return (v - double(mean)) * (v - double(mean)); });
+    const double center = double(mean);
+    return sum_in_double(x, 1, n, [=](double v) { return (v - center) * (v - center); });
 }
 
 /* n elements of a floating tensor, `stride` apart, as E */

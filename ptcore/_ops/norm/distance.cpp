@@ -167,8 +167,8 @@ int pair_distances_kernel(pt_call *call) {
     });
 }
 
-/* Writes the rows of a gradient; add(row, first, last, sum) adds some of the `terms` contributions to
- * a row's sum: 32 in E, and these sums in double. */
+/* Writes the rows of a gradient; add(row, first, last, sum) adds some of the `terms` contributions
+ * to a row's sum: 32 in E, and these sums in double. */
 template <class T, class E, class F>
 int slopes(pt_call *call, int64_t rows, int64_t d, int64_t terms, F &&add) {
     std::atomic<bool> enough(true);

@@ -113,8 +113,8 @@ struct running {
 
 /* -- statistics of one channel, or of columns of narrow ones ----------------------------------- */
 
-/* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width); map
- * takes numbers of type P, in which four are added */
+/* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width);
+ * map takes numbers of type P, in which four are added */
 template <class P, class E, class Map>
 inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t row, int64_t start,
                         int64_t width, double *total, E *buffer, Map &&map) {

@@ -226,7 +226,7 @@ inline int multiply_as(pt_call *call, task t) {
         out = stored;
     const bool accumulate = start_from_c<T, S>(t, out);
     int status = PT_OK;
-    if (t.k == 0 || alpha == convert<T>(0)) {   /* without factors that may be NaN, as in the BLAS */
+    if (t.k == 0 || alpha == convert<T>(0)) {   /* does not read a and b, like the BLAS */
         for (int64_t i = 0; !accumulate && i < count; ++i) out[i] = T{};
     }
     else if constexpr (has_blas<T>) {

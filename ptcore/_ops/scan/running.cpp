@@ -95,8 +95,8 @@ int logcumsumexp_slope_kernel(pt_call *call) {
     return starved ? no_memory(call, 16 * n * width) : status;
 }
 
-/* The running log-sum-exp of complex numbers, term by term. The imaginary part continues that of the term with
- * the larger real part, and is not brought back to [-pi, pi]. */
+/* The running log-sum-exp of complex numbers, term by term. The imaginary part continues that of
+ * the term with the larger real part, and is not brought back to [-pi, pi]. */
 template <class T>
 struct complex_logsumexp_scan {
     using out_type = T;
