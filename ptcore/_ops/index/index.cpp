@@ -144,7 +144,7 @@ int index_select_kernel(pt_call *call) {
 }
 
 template <class S, class T, class E>
-inline void add_scaled(S *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
+PT_NOINLINE void add_scaled(S *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
                        E alpha) {
     for (int64_t j = 0; j < n; ++j)
         to[j] = added(to[j], E(alpha * convert<E>(from[j * stride])));
@@ -181,9 +181,10 @@ int index_add_kernel(pt_call *call) {
                                       w = min64(block, width - b);
                         cursor<1> at(from.outer, o);
                         const T *first = input<T>(call, 2) + at.offset[0];
-                        for (int64_t k = 0; inner == 1 && k < from.n; ++k)
-                            add_scaled(out + o * into.n + p[k * jump], first + k * from.stride, 1,
-                                       1, alpha);
+                        for (int64_t k = 0; inner == 1 && k < from.n; ++k) {
+                            auto &to = out[o * into.n + p[k * jump]];
+                            to = added(to, E(alpha * convert<E>(first[k * from.stride])));
+                        }
                         for (int64_t k = 0; inner > 1 && k < from.n; ++k) {
                             cursor<1> row(rows, 0);
                             for (int64_t r = 0; r < count; ++r, row.next())
@@ -282,17 +283,19 @@ int embedding_backward_kernel(pt_call *call) {
     return visit<FLOATS | COMPLEXES>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return adding_to_copy<T>(call, nullptr, g.numel, false, [&](auto *to) {
-            using E = compute<std::remove_pointer_t<decltype(to)>>;
+            using E = std::remove_pointer_t<decltype(to)>;
             /* threads split the columns; each adds the rows in order */
-            parallel_for(n, max64(64, grain_rows(index.numel)), [&](int64_t begin, int64_t end) {
-                cursor<2> at(walk, 0);
-                for (int64_t i = 0; i < index.numel; ++i, at.next()) {
-                    const int64_t r = input<int64_t>(call, 1)[at.offset[1]];
-                    if (r != padding)
-                        add_scaled(to + r * n + begin, input<T>(call) + at.offset[0] + begin * step,
-                                   step, end - begin, E(1));
-                }
-            });
+            const int64_t grain = max64(64, grain_rows(index.numel));
+            if constexpr (!is_half<E>)                  /* halves are added as floats */
+                parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+                    cursor<2> at(walk, 0);
+                    for (int64_t i = 0; i < index.numel; ++i, at.next()) {
+                        const int64_t r = input<int64_t>(call, 1)[at.offset[1]];
+                        const T *from = input<T>(call) + at.offset[0] + begin * step;
+                        if (r != padding)
+                            add_scaled(to + r * n + begin, from, step, end - begin, E(1));
+                    }
+                });
         });
     });
 }
