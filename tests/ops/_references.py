@@ -251,7 +251,7 @@ def _svd(x, full_matrices, compute_uv):
 # -- normalisation and losses --------------------------------------------------------------------
 
 def _gelu_tanh_grad(x):
-    c = np.sqrt(2 / np.pi)
+    c, x = np.sqrt(2 / np.pi), np.clip(x, -100, 100)        # beyond, both slopes are constant
     u = np.tanh(c * (x + 0.044715 * x**3))
     return 0.5 * (1 + u) + 0.5 * x * (1 - u**2) * c * (1 + 3 * 0.044715 * x**2)
 

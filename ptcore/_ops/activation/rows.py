@@ -34,7 +34,7 @@ elementwise(
     "gelu_erf_grad(input)", types=REAL, formula="gelu_erf_grad(x)",
     partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True, called="gelu",
     sample=uniform(-4, 4),
-    reference="0.5 * (1 + special.erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * pi)",
+    reference="0.5 * (1 + special.erf(x / sqrt(2))) + clip(x, -100, 100) * exp(-x * x / 2) / sqrt(2 * pi)",
     doc="Derivative of gelu.")
 
 elementwise(
