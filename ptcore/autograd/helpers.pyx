@@ -452,11 +452,14 @@ def is_winner(dim, index, z, out):
     return seen_by(index, z) == gather(out, dim, index)
 
 
-def winners(x, dim, index, z, out):
-    """How many elements share each extreme of a scatter; at least 1."""
-    from ptcore._ops.functions import scatter_add
-    own = (x == out).to(x.dtype)
-    count = scatter_add(own, dim, index, is_winner(dim, index, z, out).to(x.dtype))
+def winners(x, dim, index, z, out, own):
+    """How many elements share each extreme of a scatter; at least 1. Those of x count at the places of the scatter only
+    if they are its ``own``: else they are infinities with which it begins, and so may be the extreme of z."""
+    from ptcore._ops.functions import scatter_add, scatter_src
+    count = (x == out).to(x.dtype)
+    if not own:
+        count = scatter_src(count, dim, index, zeros_for(count, index.shape))
+    count = scatter_add(count, dim, index, is_winner(dim, index, z, out).to(x.dtype))
     return masked_fill(count, count == 0, 1)
 
 

@@ -447,6 +447,7 @@ CASES = {
     "cummax": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
     "cummin": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
     "logcumsumexp": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
+    "logcumsumexp_slope": [[F(3, 5), F(3, 5), 0], [F(3, 5), F(3, 5), -1], [F(2, 3, 40), F(2, 3, 40), 1]],
     **COMPOSITES,
 }
 CASES.update(_cases_window.cases(F, I))

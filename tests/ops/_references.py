@@ -125,6 +125,16 @@ def _logcumsumexp(x, dim):
     return np.moveaxis(x, 0, dim)
 
 
+def _logcumsumexp_slope(g, x, dim):
+    """The weight of each term in each later result, times that result's gradient."""
+    g, x = np.moveaxis(g, dim, 0), np.moveaxis(x, dim, 0)
+    slope = np.zeros_like(x)
+    for k in range(len(x)):
+        terms = np.exp(x[:k + 1] - x[:k + 1].max(0))
+        slope[:k + 1] += g[k] * terms / terms.sum(0)
+    return np.moveaxis(slope, 0, dim)
+
+
 # -- positions ---------------------------------------------------------------------------------
 
 def _places(index, dim):
@@ -241,7 +251,7 @@ def _svd(x, full_matrices, compute_uv):
 # -- normalisation and losses --------------------------------------------------------------------
 
 def _gelu_tanh_grad(x):
-    c = np.sqrt(2 / np.pi)
+    c, x = np.sqrt(2 / np.pi), np.clip(x, -100, 100)        # beyond, both slopes are constant
     u = np.tanh(c * (x + 0.044715 * x**3))
     return 0.5 * (1 + u) + 0.5 * x * (1 - u**2) * c * (1 + 3 * 0.044715 * x**2)
 

@@ -110,6 +110,13 @@ CASES = {
     "softplus": (F.softplus, [[-1000.0, 1000.0, INF, -INF]], [[0, 2, 3, 0]]),
     "gelu": (F.gelu, [[-1000.0, 1000.0, 0.0]], [[0, 2, 1.5]]),
     "silu": (F.silu, [[-1000.0, 1000.0, 0.0]], [[0, 2, 1.5]]),
+    "gelu, far out": (F.gelu, [[1e30, -1e30, INF, -INF, NAN]], [[1, 0, 3, 0, NAN]]),
+    "gelu by tanh, far out": (lambda x: F.gelu(x, approximate="tanh"), [[1e30, -1e30, INF, -INF, NAN]],
+                              [[1, 0, 3, 0, NAN]]),
+    "mish": (F.mish, [[-1000.0, 1e38, 3e38, -3e38]], [[0, 2, 3, 0]]),
+    # the quotient of the function and a number whose inverse is infinite
+    "i1": (ptcore.special.i1, [[1e-40, -1e-45, 0.0]], [[0.5, 1, 1.5]]),
+    "i1e": (ptcore.special.i1e, [[1e-40, -1e-45, 0.0]], [[0.5, 1, 1.5]]),
     "softmax": (lambda x: x.softmax(0), [[-INF, 1.0]], [[0, 0]]),
     "log_softmax": (lambda x: x.log_softmax(0), [[-INF, 1.0]], [[1, -1]]),
     "logsumexp": (lambda x: x.logsumexp(0), [[-INF, 1.0]], [[0, 1]]),

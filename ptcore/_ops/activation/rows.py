@@ -34,7 +34,7 @@ elementwise(
     "gelu_erf_grad(input)", types=REAL, formula="gelu_erf_grad(x)",
     partial=["0.3989422804014327 * exp(-0.5 * x * x) * (2 - x * x)"], cost=16, internal=True, called="gelu",
     sample=uniform(-4, 4),
-    reference="0.5 * (1 + special.erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * pi)",
+    reference="0.5 * (1 + special.erf(x / sqrt(2))) + clip(x, -100, 100) * exp(-x * x / 2) / sqrt(2 * pi)",
     doc="Derivative of gelu.")
 
 elementwise(
@@ -137,7 +137,7 @@ _activation("celu(input, alpha=1.0)", "x if x > 0 else alpha * expm1(x / alpha)"
             ("ptcore.tensor([-1., 2.])", "tensor([-0.6321,  2.0000])"), cost=8, inplace=True, public=["celu"])
 
 _activation("mish(input)", "x * tanh(softplus(x))",
-            "tanh(softplus(x)) + x * sigmoid(x) * 4 * sigmoid_slope(2 * softplus(x))",
+            "tanh(softplus(x)) + x * (4 * sigmoid(x) * sigmoid_slope(2 * softplus(x)))",
             "x * tanh(logaddexp(0, x))", "``x * tanh(softplus(x))``.",
             ("ptcore.tensor([1.])", "tensor([0.8651])"), cost=24)
 

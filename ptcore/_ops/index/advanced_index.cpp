@@ -33,11 +33,15 @@ inline int fill_places(pt_call *call, const pt_view &x, int first, int64_t *plac
         const int64_t dim = dims.list[i], size = x.sizes[dim], stride = x.strides[dim];
         space<1> walk;
         for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+        int64_t step[1];
+        const int64_t n = walk.pop(step);
         cursor<1> at(walk, 0);
-        for (int64_t p = 0; p < index.numel; ++p, at.next()) {
-            int64_t v = reinterpret_cast<const int64_t *>(index.data)[at.offset[0]];
-            v += v < 0 ? size : 0;
-            place[p] = (i ? place[p] : 0) + v * stride;
+        for (int64_t p = 0; p < index.numel; p += n, at.next()) {
+            const int64_t *from = reinterpret_cast<const int64_t *>(index.data) + at.offset[0];
+            for (int64_t j = 0; j < n; ++j) {
+                const int64_t v = from[j * step[0]], offset = (v < 0 ? v + size : v) * stride;
+                place[p + j] = i ? place[p + j] + offset : offset;
+            }
         }
     }
     return PT_OK;
@@ -163,15 +167,51 @@ inline void put_values(pt_call *call, const pick &q, const space<1> &index, cons
                      cursor<2> at(q.before, begin);
                      for (int64_t o = begin; o < end; ++o, at.next()) {
                          cursor<1> v(index, 0);
+                         E *to = dst + at.offset[0];
+                         const T *from = values + at.offset[1];
+                         if (width * lines == 1 && index.ndim < 2) {
+                             const int64_t apart = index.ndim ? index.stride[0][0] : 0;
+                             for (int64_t p = 0; p < q.count; ++p)
+                                 to[place[p]] = combine(to[place[p]], from[p * apart]);
+                             continue;
+                         }
                          for (int64_t p = 0; p < q.count; ++p, v.next()) {
                              cursor<2> row(rows, 0);
                              for (int64_t r = 0; r < lines; ++r, row.next())
-                                 combine_row(dst + at.offset[0] + place[p] + row.offset[0], step[0],
-                                             values + at.offset[1] + v.offset[0] + row.offset[1],
-                                             step[1], width, combine);
+                                 combine_row(to + place[p] + row.offset[0], step[0],
+                                             from + v.offset[0] + row.offset[1], step[1], width,
+                                             combine);
                          }
                      }
                  });
+}
+
+/* Adds values to the indexed places in a contiguous copy of the destination, in the type of the
+ * sums, and writes it back. `strides` are those of the values. */
+template <class T>
+inline int add_in_copy(pt_call *call, pick &q, const space<1> &index, const int64_t *strides,
+                       int64_t *place) {
+    using E = typename sum_type<T>::type;
+    const pt_view &x = call->out[0];
+    scratch<E> wide(x.numel);
+    scratch<T> narrow(x.numel);
+    if (!wide || !narrow) return no_memory(call, x.numel * int64_t(sizeof(E) + sizeof(T)));
+    copy_contiguous(narrow.data, x);
+    load(wide.data, narrow.data, 1, x.numel);
+    int64_t contiguous[PT_MAX_DIM];
+    contiguous_strides(x, contiguous);
+    space<1> all;
+    for (int d = 0; d < x.ndim; ++d) all.push(x.sizes[d], {x.strides[d]});
+    pt_view copy = x;
+    copy.strides = contiguous;
+    open_walks(call, copy, strides, call->in[2].ndim, q);
+    fill_places(call, copy, 2, place);
+    put_values<E, T>(call, q, index, place, wide.data,
+                     [](E t, T v) { return E(t + convert<E>(v)); });
+    cursor<1> to(all, 0);
+    for (int64_t i = 0; i < x.numel; ++i, to.next())
+        output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
+    return PT_OK;
 }
 
 int index_put_kernel(pt_call *call) {
@@ -214,33 +254,18 @@ int index_put_kernel(pt_call *call) {
     }
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        if constexpr (is_half<T>) {
-            /* halves are added in a contiguous float32 copy, which is then written back */
-            scratch<float> wide(x.numel);
-            scratch<T> narrow(x.numel);
-            if (!wide || !narrow) return no_memory(call, 6 * x.numel);
-            copy_contiguous(narrow.data, x);
-            load(wide.data, narrow.data, 1, x.numel);
-            int64_t contiguous[PT_MAX_DIM];
-            space<1> all;
-            for (int64_t d = x.ndim - 1, s = 1; d >= 0; s *= x.sizes[d--]) contiguous[d] = s;
-            for (int d = 0; d < x.ndim; ++d) all.push(x.sizes[d], {x.strides[d]});
-            pt_view copy = x;
-            copy.strides = contiguous;
-            open_walks(call, copy, strides, index_ndim, q);
-            fill_places(call, copy, 2, place.data);
-            put_values<float, T>(call, q, index, place.data, wide.data,
-                                 [](float t, T v) { return t + pt::to_float(v); });
-            cursor<1> to(all, 0);
-            for (int64_t i = 0; i < x.numel; ++i, to.next())
-                output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
-        }
-        else {
-            open_walks(call, x, strides, index_ndim, q);
-            fill_places(call, x, 2, place.data);
-            put_values<T, T>(call, q, index, place.data, output<T>(call),
-                             [](T t, T v) { return T(t + v); });
-        }
+        fill_places(call, x, 2, place.data);
+        const int64_t one = 1;
+        pt_view places = call->in[2];           /* the offsets as an index */
+        places.data = reinterpret_cast<char *>(place.data);
+        places.sizes = &q.count;
+        places.strides = &one;
+        places.ndim = 1;
+        if (adds_wide<T>(numel, x.numel) && !adds_apart<T>(places, 0, numel, x.numel))
+            return add_in_copy<T>(call, q, index, strides, place.data);
+        open_walks(call, x, strides, index_ndim, q);
+        put_values<T, T>(call, q, index, place.data, output<T>(call),
+                         [](T t, T v) { return added(t, v); });
         return int(PT_OK);
     });
 }

@@ -149,9 +149,9 @@ def _scattered(op, input, dim, index, src, reduce, include_self):
     if kind == "prod":
         return scatter_prod(start, dim, index, src)
     if kind == "amax":
-        return scatter_amax(start, dim, index, src)
+        return scatter_amax(start, dim, index, src, include_self)
     if kind == "amin":
-        return scatter_amin(start, dim, index, src)
+        return scatter_amin(start, dim, index, src, include_self)
     total = scatter_add_to(start, dim, index, src)
     if kind == "sum":
         return total

@@ -2,8 +2,9 @@
  * embedding and its derivative.
  *
  * Indices are int64 and not negative; all are checked before anything is written. Elements with
- * equal indices are combined in the order of the index; half types are added in float32. Work is
- * split along the dims that are not indexed, so no two threads write to one element.
+ * equal indices are combined in the order of the index; half types are added in float32, and where
+ * many elements meet, float32 in float64 (adds_wide). Work is split along the dims that are not
+ * indexed, so no two threads write to one element.
  */
 #include "indexing.hpp"
 
@@ -29,6 +30,8 @@ int gather_kernel(pt_call *call) {
                 T *to = output<T>(call) + at.offset[2] + i * w.along[2];
                 if (w.across[1] == 1 && w.across[0] == 0 && w.moved == 1)
                     for (int64_t j = 0; j < w.width; ++j) to[j] = from[p[j]];
+                else if (w.across[1] == 0 && w.across[0] == 1)      /* one number for a whole row */
+                    memcpy(to, from + *p * w.moved, size_t(w.width) * sizeof(T));
                 else
                     for (int64_t j = 0; j < w.width; ++j)
                         to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
@@ -37,26 +40,6 @@ int gather_kernel(pt_call *call) {
         });
         return int(PT_OK);
     });
-}
-
-/* Runs add(E *out) on a copy of the input in the type of the sums, E, and stores the copy in the
- * output. In place the input is the output. */
-template <class T, class Add>
-inline int adding_to_copy(pt_call *call, const pt_view *start, Add &&add) {
-    T *out = output<T>(call);
-    const int64_t n = call->out[0].numel;
-    if (start) copy_unless_same(out, *start);
-    else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
-    if constexpr (is_half<T>) {
-        scratch<float> wide(n);
-        if (!wide) return no_memory(call, 4 * n);
-        load(wide.data, out, 1, n);
-        add(wide.data);
-        store(out, wide.data, n);
-    }
-    else
-        add(out);
-    return PT_OK;
 }
 
 int scatter_kernel(pt_call *call) {
@@ -75,12 +58,10 @@ int scatter_add_kernel(pt_call *call) {
     if (int status = open_dim(call, call->in[0], call->in[1], &call->in[2], dim)) return status;
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, &call->in[0], [&](auto *out) {
-            using E = std::remove_pointer_t<decltype(out)>;
-            scatter_into<E, T>(call, out, dim, [](E t, T s) {
-                if constexpr (is_same<E, T>) return E(t + s);
-                else return t + convert<E>(s);
-            });
+        return adding_to_copy<T>(call, &call->in[0], call->in[1].numel, false, [&](auto *out) {
+            using S = std::remove_pointer_t<decltype(out)>;
+            if constexpr (!is_half<S>)
+                scatter_into<S, T>(call, out, dim, [](S t, T s) { return added(t, s); });
         });
     });
 }
@@ -162,13 +143,11 @@ int index_select_kernel(pt_call *call) {
     });
 }
 
-template <class E, class T>
-inline void add_scaled(E *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
+template <class S, class T, class E>
+PT_NOINLINE void add_scaled(S *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
                        E alpha) {
-    if constexpr (is_same<E, T>)
-        for (int64_t j = 0; j < n; ++j) to[j] = E(to[j] + alpha * from[j * stride]);
-    else
-        for (int64_t j = 0; j < n; ++j) to[j] += alpha * convert<E>(from[j * stride]);
+    for (int64_t j = 0; j < n; ++j)
+        to[j] = added(to[j], E(alpha * convert<E>(from[j * stride])));
 }
 
 int index_add_kernel(pt_call *call) {
@@ -187,12 +166,13 @@ int index_add_kernel(pt_call *call) {
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         if (!has_scalar<T>(call->params[1])) return no_scalar(call, "alpha", call->params[1]);
-        return adding_to_copy<T>(call, &x, [&](auto *out) {
-            using E = std::remove_pointer_t<decltype(out)>;
+        const bool apart = adds_apart<T>(index, x.ndim ? x.sizes[dim] : 1, src.numel, x.numel);
+        return adding_to_copy<T>(call, &x, src.numel, apart, [&](auto *out) {
+            using E = wide_enough<std::remove_pointer_t<decltype(out)>>;
             if (src.numel == 0) return;
             E alpha;
             if constexpr (is_same<E, boolean>) alpha = {uint8_t(call->params[1].d != 0)};
-            else alpha = scalar<E>(call->params[1]);
+            else alpha = convert<E>(scalar<compute<T>>(call->params[1]));
             const int64_t *p = input<int64_t>(call, 1);
             parallel_for(
                 from.outer.numel() * blocks, grain_rows(from.n * count * min64(width, block)),
@@ -201,12 +181,16 @@ int index_add_kernel(pt_call *call) {
                         const int64_t o = u / blocks, b = u % blocks * block,
                                       w = min64(block, width - b);
                         cursor<1> at(from.outer, o);
-                        for (int64_t k = 0; k < from.n; ++k) {
+                        const T *first = input<T>(call, 2) + at.offset[0];
+                        for (int64_t k = 0; inner == 1 && k < from.n; ++k) {
+                            auto &to = out[o * into.n + p[k * jump]];
+                            to = added(to, E(alpha * convert<E>(first[k * from.stride])));
+                        }
+                        for (int64_t k = 0; inner > 1 && k < from.n; ++k) {
                             cursor<1> row(rows, 0);
                             for (int64_t r = 0; r < count; ++r, row.next())
                                 add_scaled(out + (o * into.n + p[k * jump]) * inner + r * width + b,
-                                           input<T>(call, 2) + at.offset[0] + k * from.stride +
-                                               row.offset[0] + b * step[0],
+                                           first + k * from.stride + row.offset[0] + b * step[0],
                                            step[0], w, alpha);
                         }
                     }
@@ -299,18 +283,20 @@ int embedding_backward_kernel(pt_call *call) {
         walk.push(index.sizes[d], {g.strides[d], index.strides[d]});
     return visit<FLOATS | COMPLEXES>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, nullptr, [&](auto *to) {
+        return adding_to_copy<T>(call, nullptr, g.numel, false, [&](auto *to) {
             using E = std::remove_pointer_t<decltype(to)>;
             /* threads split the columns; each adds the rows in order */
-            parallel_for(n, max64(64, grain_rows(index.numel)), [&](int64_t begin, int64_t end) {
-                cursor<2> at(walk, 0);
-                for (int64_t i = 0; i < index.numel; ++i, at.next()) {
-                    const int64_t r = input<int64_t>(call, 1)[at.offset[1]];
-                    if (r != padding)
-                        add_scaled(to + r * n + begin, input<T>(call) + at.offset[0] + begin * step,
-                                   step, end - begin, E(1));
-                }
-            });
+            const int64_t grain = max64(64, grain_rows(index.numel));
+            if constexpr (!is_half<E>)                  /* halves are added as floats */
+                parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+                    cursor<2> at(walk, 0);
+                    for (int64_t i = 0; i < index.numel; ++i, at.next()) {
+                        const int64_t r = input<int64_t>(call, 1)[at.offset[1]];
+                        const T *from = input<T>(call) + at.offset[0] + begin * step;
+                        if (r != padding)
+                            add_scaled(to + r * n + begin, from, step, end - begin, E(1));
+                    }
+                });
         });
     });
 }

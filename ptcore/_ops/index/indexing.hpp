@@ -4,6 +4,8 @@
 #define PTCORE_KERNELS_INDEXING_HPP
 #include "common.hpp"
 
+#include <algorithm>
+
 namespace {
 
 inline int out_of_bounds(pt_call *call, int64_t value, int64_t dim, int64_t size) {
@@ -53,6 +55,87 @@ inline int visit_adding(pt_call *call, int dtype, F &&f) {
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
         return f(type_tag<typename adding<PT_TYPE(tag)>::type>{});
     });
+}
+
+/* The type of products and sums of T: unsigned types of less than 32 bits would become ints, which
+ * must not overflow. */
+template <class T>
+using wide_enough =
+    std::conditional_t<std::is_integral<T>::value && sizeof(T) < 4, uint32_t, compute<T>>;
+
+/* The type in which elements of T that meet at one place are added up. */
+template <class T> struct sum_type { using type = T; };
+template <> struct sum_type<half> { using type = float; };
+template <> struct sum_type<bfloat16> { using type = float; };
+template <> struct sum_type<float> { using type = double; };
+template <> struct sum_type<complex64> { using type = complex128; };
+
+/* Whether `terms` elements are added to n places in their sum type, in memory of its own. Halves
+ * always are: 256 + 1 is 256 in bfloat16. Of floats, only eight or more a place are worth that. */
+template <class T>
+inline bool adds_wide(int64_t terms, int64_t n) {
+    return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 8 >= n);
+}
+
+/* Whether an index names different places, from 0 to size or counted from the end. */
+struct place_key {
+    int64_t at;
+    friend bool operator<(place_key a, place_key b) { return a.at < b.at; }
+};
+inline bool all_differ(const pt_view &index, int64_t size) {
+    scratch<place_key> keys(index.numel);
+    if (!keys) return false;
+    space<1> walk;
+    for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+    cursor<1> from(walk, 0);
+    for (int64_t i = 0; i < index.numel; ++i, from.next()) {
+        const int64_t v = reinterpret_cast<const int64_t *>(index.data)[from.offset[0]];
+        keys[i] = {v < 0 ? v + size : v};
+    }
+    std::sort(keys.data, keys.data + index.numel);
+    for (int64_t i = 1; i < index.numel; ++i)
+        if (keys[i].at == keys[i - 1].at) return false;
+    return true;
+}
+/* Whether elements of T can be added one by one, as no place gets several: asked where they are so
+ * few that a copy of all places would take longer. */
+template <class T>
+inline bool adds_apart(const pt_view &index, int64_t size, int64_t terms, int64_t n) {
+    return is_half<T> && terms < n / 16 && all_differ(index, size);
+}
+
+/* Runs add(E *out), which adds `terms` elements, on a copy of the input in the type of the sums, E,
+ * and stores the copy in the output. In place the input is the output; without an input the copy
+ * begins with zeros. `apart`: no place gets several terms. */
+template <class T, class Add>
+inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, bool apart,
+                          Add &&add) {
+    using E = typename sum_type<T>::type;
+    T *out = output<T>(call);
+    const int64_t n = call->out[0].numel;
+    if (start) copy_unless_same(out, *start);
+    else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
+    if constexpr (!is_same<E, T>)
+        if (adds_wide<T>(terms, n) && !apart) {
+            scratch<E> wide(n);
+            if (!wide) return no_memory(call, n * int64_t(sizeof(E)));
+            parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
+                load(wide.data + begin, out + begin, 1, end - begin);
+            });
+            add(wide.data);
+            parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {
+                store(out + begin, wide.data + begin, end - begin);
+            });
+            return PT_OK;
+        }
+    add(out);
+    return PT_OK;
+}
+/* t + v, rounded to the type of t */
+template <class S, class T>
+inline S added(S t, T v) {
+    using E = wide_enough<S>;
+    return convert<S>(E(convert<E>(t) + convert<E>(v)));
 }
 
 /* The walk of a moved operand (n dims, any strides), the index and a third operand along `dim`:
@@ -109,6 +192,12 @@ inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const
     return check_index(call, index, 0, x.ndim ? x.sizes[dim] : 1, dim);
 }
 
+/* to[j] = combine(to[j], from[j]) in the columns [b, e): the index of a whole row is one number */
+template <class T, class S, class Combine>
+inline void combine_rows(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t b, int64_t e,
+                         Combine &&combine) {
+    for (int64_t j = b; j < e; ++j) to[j] = combine(to[j], from[j]);
+}
 /* out[index] = combine(out[index], src) along dim, in the order of the index */
 template <class T, class S, class Combine>
 inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) {
@@ -135,6 +224,8 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
                                  w.across[2] == 1)
                                  for (int64_t j = b; j < e; ++j)
                                      to[p[j]] = combine(to[p[j]], from[j]);
+                             else if (w.across[0] == 1 && w.across[1] == 0 && w.across[2] == 1)
+                                 combine_rows(to + *p * w.moved, from, b, e, combine);
                              else
                                  for (int64_t j = b; j < e; ++j) {
                                      T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];

@@ -123,8 +123,8 @@ int take_kernel(pt_call *call) {
 }
 
 /* Calls combine(place, element) in the order of the index, in one thread: places may repeat. */
-template <class T, class Combine>
-inline void put_into(pt_call *call, T *out, Combine &&combine) {
+template <class T, class E, class Combine>
+inline void put_into(pt_call *call, E *out, Combine &&combine) {
     const pt_view &index = call->in[1], &src = call->in[2];
     space<1> places, all;
     for (int d = 0; d < index.ndim; ++d) places.push(index.sizes[d], {index.strides[d]});
@@ -148,17 +148,16 @@ int put_kernel(pt_call *call) {
         return visit_size(call, x.dtype, [&](auto tag) {
             using T = PT_TYPE(tag);
             copy_unless_same(output<T>(call), x);
-            put_into(call, output<T>(call), [](T &to, T from) { to = from; });
+            put_into<T>(call, output<T>(call), [](T &to, T from) { to = from; });
             return int(PT_OK);
         });
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        using E = compute<T>;
-        T *out = output<T>(call);
-        copy_unless_same(out, x);
-        put_into(call, out,
-                 [](T &to, T from) { to = convert<T>(E(convert<E>(to) + convert<E>(from))); });
-        return int(PT_OK);
+        const bool apart = adds_apart<T>(index, x.numel, index.numel, x.numel);
+        return adding_to_copy<T>(call, &x, index.numel, apart, [&](auto *out) {
+            using S = std::remove_pointer_t<decltype(out)>;
+            put_into<T>(call, out, [](S &to, T from) { to = added(to, from); });
+        });
     });
 }
 
@@ -278,7 +277,7 @@ int cross_kernel(pt_call *call) {
     const int64_t n = rows.pop(step), a = x.strides[dim], b = y.strides[dim], c = contiguous[dim];
     return visit_adding(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        using E = compute<T>;
+        using E = wide_enough<T>;
         if constexpr (is_same<T, boolean>) return bad_dtype(call, out.dtype);
         else {
             parallel_for(rows.numel(), grain_rows(6 * n), [&](int64_t begin, int64_t end) {

@@ -155,17 +155,19 @@ structured(
 
 for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum")):
     structured(
-        f"{_name}(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ORDERED, kernel=_name,
+        f"{_name}(input, dim: Dim, index: Index, src, own: Bool = True)", node="ScatterReduceBackward0", types=ORDERED,
+        kernel=_name,
         promote="none", internal=True, called="scatter_reduce",
         out="scatter",
-        vjp=["g * (x == out) / winners(x, dim, index, z, out)", None,
-             "corner_of(gather(g / winners(x, dim, index, z, out), dim, index) * is_winner(dim, index, z, out),"
+        vjp=["g * (x == out) / winners(x, dim, index, z, out, own)", None,
+             "corner_of(gather(g / winners(x, dim, index, z, out, own), dim, index) * is_winner(dim, index, z, out),"
              " z.shape)"],
-        jvp=["t * (x == out) / winners(x, dim, index, z, out)", None,
+        jvp=["t * (x == out) / winners(x, dim, index, z, out, own)", None,
              "scatter_add(zeros_for(t, x.shape), dim, index, pointwise(t, is_winner(dim, index, z, out)))"
-             " / winners(x, dim, index, z, out)"],
+             " / winners(x, dim, index, z, out, own)"],
         reference=f"_scatter_with({_function}, x, dim, index, src)",
-        doc=f"The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient.")
+        doc=f"""The {_function} of ``input`` and ``src`` at positions along dim; equals share the gradient, but for
+elements of input that only begin there (not ``own``).""")
 
 # -- windows, lists and masks of the whole tensor -------------------------------------------------
 structured(

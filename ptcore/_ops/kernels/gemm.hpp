@@ -34,7 +34,22 @@ struct product {
     bool accumulate;            /* add to C; otherwise C is never read */
 };
 
-constexpr int64_t GEMM_DEPTH = 256;   /* k is cut into such pieces: a packed panel stays in L1/L2 */
+/* k is cut into pieces, since a long sum of floats whose roundings all go one way loses digits.
+ * With GEMM_DEPTH a packed panel stays in L1/L2; DOT_DEPTH is shared by the lanes of a vector. */
+constexpr int64_t GEMM_DEPTH = 256, ROW_DEPTH = 512, DOT_DEPTH = 2048;
+
+/* Calls run for each piece of the product along k. */
+template <class T, class Run>
+inline void in_depths(const product<T> &q, int64_t depth, Run &&run) {
+    product<T> part = q;
+    for (int64_t p = 0; p < q.k || p == 0; p += depth) {
+        part.k = min64(depth, q.k - p);
+        part.a = q.a.block(0, p);
+        part.b = q.b.block(p, 0);
+        part.accumulate = q.accumulate || p > 0;
+        run(part);
+    }
+}
 
 /* ---- outer ------------------------------------------------------------------------------- */
 
@@ -251,13 +266,19 @@ inline void row_gemm(const product<T> &q) {
 
 /* ---- plain ------------------------------------------------------------------------------- */
 
+/* Unsigned types of less than 32 bits would become ints, which must not overflow. */
+template <class T>
+inline T times(T a, T b) {
+    using U = std::conditional_t<std::is_integral<T>::value && sizeof(T) < 4, uint32_t, T>;
+    return T(U(a) * U(b));
+}
 template <class T>
 inline void add_scaled_row(T *PT_RESTRICT c, const T *PT_RESTRICT b, int64_t column, T a,
                            int64_t m) {
     if (column == 1)
-        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + a * b[j]);
+        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + times(a, b[j]));
     else
-        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + a * b[j * column]);
+        for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + times(a, b[j * column]));
 }
 template <class T>
 inline void plain_gemm(const product<T> &q) {
@@ -271,7 +292,7 @@ inline void plain_gemm(const product<T> &q) {
                 add_scaled_row(row, &q.b.at(p, j0), q.b.column, q.a.at(i, p), w);
             T *c = &q.c.at(i, j0);
             for (int64_t j = 0; j < w; ++j)
-                c[j] = q.accumulate ? T(c[j] + q.alpha * row[j]) : T(q.alpha * row[j]);
+                c[j] = q.accumulate ? T(c[j] + times(q.alpha, row[j])) : times(q.alpha, row[j]);
         }
     }
 }
@@ -283,8 +304,9 @@ inline void own_gemm(const product<T> &q) {
          * packing B would cost more */
         const bool along_k = q.a.column == 1 && q.b.row == 1;
         if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width)))
-            dot_gemm(q);
-        else if (q.n == 1 && q.b.column == 1) row_gemm(q);
+            in_depths(q, DOT_DEPTH, [](const product<T> &part) { dot_gemm(part); });
+        else if (q.n == 1 && q.b.column == 1)
+            in_depths(q, ROW_DEPTH, [](const product<T> &part) { row_gemm(part); });
         else outer_gemm(q);
     }
     else plain_gemm(q);

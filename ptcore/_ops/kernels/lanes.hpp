@@ -131,6 +131,28 @@ inline double sum_of(const T *x, int64_t n) {
     return result;
 }
 
+/* The sum of map(x[i]) over n elements, `stride` apart, for floats that leave their range: all is
+ * computed in double. */
+template <class T, class Map>
+inline double sum_in_double(const T *x, int64_t stride, int64_t n, Map &&map) {
+    constexpr int L = 8;                        /* sums that do not wait for each other */
+    double lane[L] = {}, total = 0;
+    int64_t i = 0;
+    for (; i + L <= n; i += L)
+        for (int l = 0; l < L; ++l) lane[l] += map(double(x[(i + l) * stride]));
+    for (; i < n; ++i) lane[0] += map(double(x[i * stride]));
+    for (int l = 0; l < L; ++l) total += lane[l];
+    return total;
+}
+/* Whether a sum of floats is infinite, or NaN, where the sum of the numbers need not be. */
+template <class T>
+inline bool sum_overflowed(double sum) { return is_same<T, float> && !(fabs(sum) < HUGE_VAL); }
+/* Whether squares of floats have left the range in which they keep their digits. */
+template <class T>
+inline bool squares_lost(double sum) {
+    return is_same<T, float> && !(sum >= 1e-30 && sum <= 1e37);
+}
+
 /* sum[j] += the sum of map(x[j], j) over rows that are `stride` apart, four at a time in T */
 template <class T, class Map>
 inline void sum_columns(double *PT_RESTRICT sum, const T *PT_RESTRICT x, int64_t stride,

@@ -76,6 +76,26 @@ inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
     return total;
 }
 
+/* The sum of a row, and that of the squares of its deviations from a mean. Squares that are too
+ * small for floats are computed again where eps does not cover them. */
+template <class E>
+inline double row_total(const E *x, int64_t n) {
+    const double sum = sum_of(x, n);
+    return sum_overflowed<E>(sum) ? sum_in_double(x, 1, n, [](double v) { return v; }) : sum;
+}
+template <class E>
+inline bool row_squares_lost(double sum, double eps) {
+    return squares_lost<E>(sum) && !(sum <= 1e37 && eps > 1e-25);
+}
+template <class E>
+inline double row_squares(const E *x, int64_t n, E mean, double eps) {
+    const auto m = simd<E>::fill(mean);
+    const double sum = row_sum(x, x, n, [=](auto a, auto) { return (a - m) * (a - m); });
+    if (!row_squares_lost<E>(sum, eps)) return sum;
+    const double center = double(mean);
+    return sum_in_double(x, 1, n, [=](double v) { return (v - center) * (v - center); });
+}
+
 /* n elements of a floating tensor, `stride` apart, as E */
 template <class E>
 PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, int64_t n) {

@@ -167,23 +167,29 @@ int pair_distances_kernel(pt_call *call) {
     });
 }
 
-/* Writes the rows of a gradient; add(row, sum) adds the `terms` contributions to a row's sum. */
+/* Writes the rows of a gradient; add(row, first, last, sum) adds some of the `terms` contributions
+ * to a row's sum: 32 in E, and these sums in double. */
 template <class T, class E, class F>
 int slopes(pt_call *call, int64_t rows, int64_t d, int64_t terms, F &&add) {
     std::atomic<bool> enough(true);
     parallel_for(rows, grain_rows(terms * (2 * d + 4)), [&](int64_t begin, int64_t end) {
         scratch<E> sum(d);
-        if (!sum) {
+        scratch<double> total(d);
+        if (!sum || !total) {
             enough = false;
             return;
         }
         for (int64_t i = begin; i < end; ++i) {
-            for (int64_t c = 0; c < d; ++c) sum[c] = 0;
-            add(i, sum.data);
-            for (int64_t c = 0; c < d; ++c) output<T>(call)[i * d + c] = convert<T>(sum[c]);
+            for (int64_t c = 0; c < d; ++c) total[c] = 0;
+            for (int64_t j = 0; j < terms; j += 32) {
+                for (int64_t c = 0; c < d; ++c) sum[c] = 0;
+                add(i, j, min64(terms, j + 32), sum.data);
+                for (int64_t c = 0; c < d; ++c) total[c] += double(sum[c]);
+            }
+            for (int64_t c = 0; c < d; ++c) output<T>(call)[i * d + c] = convert<T>(total[c]);
         }
     });
-    return enough ? int(PT_OK) : no_memory(call, d * int64_t(sizeof(E)));
+    return enough ? int(PT_OK) : no_memory(call, d * int64_t(sizeof(E) + sizeof(double)));
 }
 
 int pair_distances_slope_kernel(pt_call *call) {
@@ -201,8 +207,8 @@ int pair_distances_slope_kernel(pt_call *call) {
         if (!room1 || !room2) return no_memory(call, (x1.numel + x2.numel) * int64_t(sizeof(E)));
         const E *a = rows_of<E, T>(x1, room1), *b = rows_of<E, T>(x2, room2);
         return by_kind(p, [&](auto k) {
-            return slopes<T, E>(call, rows, d, n, [&](int64_t i, E *sum) {
-                for (int64_t j = 0; j < n; ++j)
+            return slopes<T, E>(call, rows, d, n, [&](int64_t i, int64_t j, int64_t last, E *sum) {
+                for (; j < last; ++j)
                     add_slope<k()>(sum, a + i * d, b + (i / m * n + j) * d, d, p,
                                    convert<E>(input<T>(call)[i * n + j]),
                                    convert<E>(input<T>(call, 3)[i * n + j]));
@@ -261,8 +267,8 @@ int row_distances_slope_kernel(pt_call *call) {
         if (!room) return no_memory(call, x.numel * int64_t(sizeof(E)));
         const E *a = rows_of<E, T>(x, room);
         return by_kind(p, [&](auto k) {
-            return slopes<T, E>(call, n, d, n, [&](int64_t i, E *sum) {
-                for (int64_t j = 0; j < n; ++j) {
+            return slopes<T, E>(call, n, d, n, [&](int64_t i, int64_t j, int64_t last, E *sum) {
+                for (; j < last; ++j) {
                     if (j == i) continue;
                     const int64_t pair =
                         j > i ? pairs_before(i, n) + j - i - 1 : pairs_before(j, n) + i - j - 1;

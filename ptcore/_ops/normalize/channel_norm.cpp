@@ -113,21 +113,28 @@ struct running {
 
 /* -- statistics of one channel, or of columns of narrow ones ----------------------------------- */
 
-/* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width) */
-template <class E, class Map>
+/* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width);
+ * map takes numbers of type P, in which four are added */
+template <class P, class E, class Map>
 inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t row, int64_t start,
                         int64_t width, double *total, E *buffer, Map &&map) {
-    E part[COLUMNS];
+    P part[COLUMNS];
     for (int64_t j = 0; j < width; ++j) total[j] = 0;
     for (int64_t r0 = 0; r0 < n; r0 += ROWS) {
         for (int64_t j = 0; j < width; ++j) part[j] = 0;
         for (int64_t r = r0; r < min64(n, r0 + ROWS); ++r) {
             const E *p = fetch(a, r * row + start, width, buffer);
             const E *q = &a == &b ? p : fetch(b, r * row + start, width, buffer + COLUMNS);
-            for (int64_t j = 0; j < width; ++j) part[j] += map(p[j], q[j], j);
+            for (int64_t j = 0; j < width; ++j) part[j] += map(P(p[j]), P(q[j]), j);
         }
         for (int64_t j = 0; j < width; ++j) total[j] += double(part[j]);
     }
+}
+template <class Test>
+inline bool any(const double *sums, int64_t n, Test &&test) {
+    bool found = false;
+    for (int64_t j = 0; j < n; ++j) found |= test(sums[j]);
+    return found;
 }
 /* for each column: the sum over the s columns of its channel, divided by `divisor` */
 template <class E>
@@ -173,17 +180,12 @@ int batch_norm_as(pt_call *call, double eps) {
             double sum = 0, square = 0;
             for (int64_t n = 0; n < x.n; ++n)
                 runs(in, in, (n * x.c + c0) * x.s, x.s, space,
-                     [&](const E *p, const E *, int64_t, int64_t m) {
-                         sum += row_sum(p, p, m, first_of);
-                     });
+                     [&](const E *p, const E *, int64_t, int64_t m) { sum += row_total(p, m); });
             const E mean = E(sum / count);
-            const auto center = simd<E>::fill(mean);
             for (int64_t n = 0; n < x.n; ++n)
                 runs(in, in, (n * x.c + c0) * x.s, x.s, space,
                      [&](const E *p, const E *, int64_t, int64_t m) {
-                         square += row_sum(p, p, m, [=](auto a, auto) {
-                             return (a - center) * (a - center);
-                         });
+                         square += row_squares(p, m, mean, eps);
                      });
             const double var = square / count;
             keep(c0, sum / count, var);
@@ -200,17 +202,22 @@ int batch_norm_as(pt_call *call, double eps) {
         }
         const int64_t start = c0 * x.s, width = channels * x.s, row = x.c * x.s;
         double total[COLUMNS];
+        double var[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], shift[COLUMNS];
-        column_sums(in, in, x.n, row, start, width, total, space,
-                    [](E a, E, int64_t) { return a; });
+        const auto value = [](auto a, auto, int64_t) { return a; };
+        const auto squared = [&](auto a, auto, int64_t j) { return (a - mean[j]) * (a - mean[j]); };
+        column_sums<E>(in, in, x.n, row, start, width, total, space, value);
+        if (any(total, width, sum_overflowed<E>))
+            column_sums<double>(in, in, x.n, row, start, width, total, space, value);
         spread(total, x.s, width, count, mean);
-        column_sums(in, in, x.n, row, start, width, total, space,
-                    [&](E a, E, int64_t j) { return (a - mean[j]) * (a - mean[j]); });
-        spread(total, x.s, width, count, scale);
+        column_sums<E>(in, in, x.n, row, start, width, total, space, squared);
+        if (any(total, width, [=](double sum) { return row_squares_lost<E>(sum, eps); }))
+            column_sums<double>(in, in, x.n, row, start, width, total, space, squared);
+        spread(total, x.s, width, count, var);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
-            if (j % x.s == 0) keep(c, double(mean[j]), double(scale[j]));
-            scale[j] = E(or_else(weight, c, 1) / sqrt(double(scale[j]) + eps));
+            if (j % x.s == 0) keep(c, double(mean[j]), var[j]);
+            scale[j] = E(or_else(weight, c, 1) / sqrt(var[j] + eps));
             shift[j] = E(or_else(bias, c, 0));
         }
         for (int64_t n = 0; n < x.n; ++n) {
@@ -262,11 +269,11 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         double total[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], a[COLUMNS], b[COLUMNS];
         for (int64_t j = 0; j < width; ++j) mean[j] = E(get_real(call->in[2], c0 + j / x.s));
-        column_sums(grad, in, x.n, row, start, width, total, space,
-                    [](E u, E, int64_t) { return u; });
+        column_sums<E>(grad, in, x.n, row, start, width, total, space,
+                       [](E u, E, int64_t) { return u; });
         spread(total, x.s, width, 1.0, a);
-        column_sums(grad, in, x.n, row, start, width, total, space,
-                    [&](E u, E v, int64_t j) { return u * (v - mean[j]); });
+        column_sums<E>(grad, in, x.n, row, start, width, total, space,
+                       [&](E u, E v, int64_t j) { return u * (v - mean[j]); });
         spread(total, x.s, width, 1.0, b);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
@@ -329,11 +336,10 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
         const int64_t first = (n * groups + g) * size;
         double sum = 0, square = 0;
         runs(in, in, first, size, space,
-             [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
+             [&](const E *p, const E *, int64_t, int64_t m) { sum += row_total(p, m); });
         const E mean = E(sum / double(size));
-        const auto center = simd<E>::fill(mean);
         runs(in, in, first, size, space, [&](const E *p, const E *, int64_t, int64_t m) {
-            square += row_sum(p, p, m, [=](auto a, auto) { return (a - center) * (a - center); });
+            square += row_squares(p, m, mean, eps);
         });
         const double rstd = 1 / sqrt(square / double(size) + eps);
         put_real(call->out[1], n * groups + g, sum / double(size));
@@ -398,22 +404,22 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
         }
         if (!present(gx)) return;
         /* gx = rstd (g w - mean(g w) - (x - mean) rstd^2 mean(g w (x - mean))) */
-        const E r = E(rstd), a = E(all / double(size) * rstd),
-                b = E(products / double(size) * rstd * rstd * rstd);
+        const E r = E(rstd), a = E(all / double(size)),
+                b = E(products / double(size) * rstd * rstd);
         if (!wide) {
             runs(grad, in, first, size, space, [&](const E *u, const E *v, int64_t i, int64_t m) {
                 const E *PT_RESTRICT wi = affine.data + g * size + i;
                 mapped(gx, first + i, u, v, m, space + 2 * ROW_RUN,
-                       [=](E p, E q, int64_t j) { return r * wi[j] * p - a - (q - mean) * b; });
+                       [=](E p, E q, int64_t j) { return r * (wi[j] * p - a - (q - mean) * b); });
             });
             return;
         }
         for (int64_t k = 0; k < channels; ++k) {
             const int64_t plane = first + k * x.s;
-            const E scale = E(or_else(weight, g * channels + k, 1) * rstd);
+            const E scale = E(or_else(weight, g * channels + k, 1));
             runs(grad, in, plane, x.s, space, [&](const E *u, const E *v, int64_t i, int64_t m) {
                 mapped(gx, plane + i, u, v, m, space + 2 * ROW_RUN,
-                       [=](E p, E q, int64_t) { return scale * p - a - (q - mean) * b; });
+                       [=](E p, E q, int64_t) { return r * (scale * p - a - (q - mean) * b); });
             });
         }
     });

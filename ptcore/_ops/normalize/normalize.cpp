@@ -79,10 +79,8 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
         for (int64_t r = begin; r < end; ++r, at.next()) {
             const E *PT_RESTRICT p = x.row(at.offset[0], space.data);
             E *PT_RESTRICT q = in_place(call->out[0], r * n, space.data + n);
-            const E mean = E(row_sum(p, p, n, [](auto a, auto) { return a; }) / double(n));
-            const auto m = simd<E>::fill(mean);
-            const double m2 = row_sum(p, p, n, [=](auto a, auto) { return (a - m) * (a - m); });
-            const E rstd = E(1 / sqrt(m2 / double(n) + eps));
+            const E mean = E(row_total(p, n) / double(n));
+            const E rstd = E(1 / sqrt(row_squares(p, n, mean, eps) / double(n) + eps));
             if (weight && bias)
                 for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j] + bias[j];
             else if (weight)
@@ -149,7 +147,7 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
     double first, second;
     input_row_sums(g, x, w, n, mean, first, second);
     /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
-    const E a = E(first / double(n)), b = E(second / double(n)) * rstd * rstd;
+    const E a = E(first / double(n)), b = E(second / double(n) * double(rstd) * double(rstd));
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
     if (n == 1)
         q[0] = E(0) * (rstd * g[0] * w[0]); /* it cancels: 0 without the rounding errors, or NaN */

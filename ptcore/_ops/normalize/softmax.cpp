@@ -199,7 +199,7 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
     /* a scratch block has at most about 64 KB if n allows */
     const int64_t block = by_rows  ? 1
                           : direct ? COLUMN_BLOCK
-                                   : min64(COLUMN_BLOCK, max64(16, 16384 / n));
+                                   : min64(width, min64(COLUMN_BLOCK, max64(16, 16384 / n)));
     const int64_t blocks = ceil_div(width, block), bytes = n * block * op.tile;
     std::atomic<bool> starved{false};
     parallel_for(kept.numel() * blocks, grain_rows(8 * n * min64(width, block)),

@@ -111,7 +111,7 @@ inline bool start_from_c(const task &t, T *out) {
     pack<T, S>(out, t.c, t.batch, t.n, t.m);
     if (t.beta && !(t.beta->d == 1 && t.beta->im == 0)) {
         const int64_t count = t.batch * t.n * t.m;
-        for (int64_t i = 0; i < count; ++i) out[i] = T(beta * out[i]);
+        for (int64_t i = 0; i < count; ++i) out[i] = times(beta, out[i]);
     }
     return true;
 }
@@ -228,7 +228,7 @@ inline int multiply_as(pt_call *call, task t) {
         out = stored;
     const bool accumulate = start_from_c<T, S>(t, out);
     int status = PT_OK;
-    if (t.k == 0) {
+    if (t.k == 0 || alpha == convert<T>(0)) {   /* does not read a and b, like the BLAS */
         for (int64_t i = 0; !accumulate && i < count; ++i) out[i] = T{};
     }
     else if constexpr (has_blas<T>) {

@@ -61,7 +61,9 @@ struct index_op {
     }
     void run(state &s, const E *x, int64_t n, int64_t position) const {
         const E best = fold<typename pick::fold_type>(x, n, pick::worst());
-        if (s.index < 0 || pick::better(best, s.value)) s = {best, position + find(x, n, best)};
+        if (s.index >= 0 && !pick::better(best, s.value)) return;
+        const int64_t at = find(x, n, best);    /* `best` may be a zero of the other sign */
+        s = {x[at], position + at};
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width,
                  int64_t position) const {

@@ -134,15 +134,13 @@ struct var_op  {
         a.n = n;
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        const E mean = E(sum_of(x, n) / double(n));
+        double total = sum_of(x, n), first, second;
+        if (sum_overflowed<E>(total)) total = sum_in_double(x, 1, n, [](double v) { return v; });
+        const E mean = E(total / double(n));
         const auto m = simd<E>::fill(mean);
-        double first, second;
         sum_lanes<1>(x, x, n, &first, [=](auto v, auto) { return v - m; });
         sum_lanes<1>(x, x, n, &second, [=](auto v, auto) { return (v - m) * (v - m); });
-        if (lost(second)) {
-            second = 0;
-            for (int64_t i = 0; i < n; ++i) second += square_of(x[i], mean);
-        }
+        if (squares_lost<E>(second)) add_in_double(x, 1, n, double(mean), first, second);
         finish(s, double(n), double(mean), first, second);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
@@ -151,27 +149,27 @@ struct var_op  {
         for (int64_t j = 0; j < width; ++j) first[j] = second[j] = 0;
         sum_columns(first, x, stride, rows, width, [](E v, int64_t) { return v; });
         for (int64_t j = 0; j < width; ++j) {
+            if (sum_overflowed<E>(first[j]))
+                first[j] = sum_in_double(x + j, stride, rows, [](double v) { return v; });
             mean[j] = E(first[j] / double(rows));
             first[j] = 0;
         }
         sum_columns(first, x, stride, rows, width, [&](E v, int64_t j) { return v - mean[j]; });
         sum_columns(second, x, stride, rows, width,
                     [&](E v, int64_t j) { return (v - mean[j]) * (v - mean[j]); });
-        for (int64_t j = 0; j < width; ++j) {
-            if (!lost(second[j])) continue;
-            second[j] = 0;
-            for (int64_t r = 0; r < rows; ++r) second[j] += square_of(x[r * stride + j], mean[j]);
-        }
+        for (int64_t j = 0; j < width; ++j)
+            if (squares_lost<E>(second[j]))
+                add_in_double(x + j, stride, rows, double(mean[j]), first[j], second[j]);
         for (int64_t j = 0; j < width; ++j)
             finish(s[j], double(rows), double(mean[j]), first[j], second[j]);
     }
 
   private:
-    /* whether squares have left the range in which floats keep their digits */
-    static bool lost(double sum) { return is_same<E, float> && (sum < 1e-30 || sum > 1e37); }
-    static double square_of(E x, E mean) {
-        const double d = double(x) - double(mean);
-        return d * d;
+    /* the sums of deviations and of their squares, in double */
+    static void add_in_double(const E *x, int64_t stride, int64_t n, double mean, double &first,
+                              double &second) {
+        first = sum_in_double(x, stride, n, [=](double v) { return v - mean; });
+        second = sum_in_double(x, stride, n, [=](double v) { return (v - mean) * (v - mean); });
     }
     /* adds a run; its deviations are from a rounded mean, and are corrected here */
     void finish(state &s, double n, double mean, double first, double second) const {
@@ -207,15 +205,19 @@ struct norm_op {
     static state identity() { return KIND == NORM_MIN ? HUGE_VAL : 0.0; }
     static bool settled(const state &) { return false; }
     static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
+    /* Beside a power that may have become 0, `some` says that a number is not: it is too small to
+     * change a sum that keeps its digits. */
+    static double some(double x) { return x != 0 ? 1e-300 : 0.0; }
     double power(double x) const {
         if (KIND == NORM_0) return x != 0;
-        if (KIND == NORM_P) return pow(x, p);
-        return x;
+        if (KIND == NORM_P) return pow(x, p) + some(x);
+        return x * x + some(x);
     }
     void run(state &s, const double *x, int64_t n, int64_t) const {
         if constexpr (KIND == NORM_2) {
             double r;
             fold_lanes<add_fold, 1>(x, x, n, 0.0, &r, [](auto v, auto) { return v * v; });
+            for (int64_t i = 0; r < 1e-280 && i < n; ++i) s += some(x[i]);
             s += r;
         }
         else if constexpr (KIND == NORM_0 || KIND == NORM_P)
@@ -229,10 +231,7 @@ struct norm_op {
             fold_columns<fold_type>(s, x, stride, rows, width);
         else
             for (int64_t r = 0; r < rows; ++r)
-                for (int64_t j = 0; j < width; ++j) {
-                    double v = x[r * stride + j];
-                    s[j] += KIND == NORM_2 ? v * v : power(v);
-                }
+                for (int64_t j = 0; j < width; ++j) s[j] += power(x[r * stride + j]);
     }
 };
 
@@ -336,7 +335,9 @@ struct logsumexp_op  {
         fold_columns<max_fold>(top, x, stride, rows, width);
         sum_columns(sum, x, stride, rows, width,
                     [&](E v, int64_t j) { return pt::exp(v - top[j]); });
-        for (int64_t j = 0; j < width; ++j) merge(s[j], {double(top[j]), sum[j]});
+        /* where all is -inf, or something is inf, the sum is NaN and does not count */
+        for (int64_t j = 0; j < width; ++j)
+            merge(s[j], {double(top[j]), fabs(double(top[j])) == HUGE_VAL ? 0 : sum[j]});
     }
 };
 
@@ -517,7 +518,7 @@ struct norm_write {
             return;
         }
         out = convert<O>(p == 2 ? sqrt(s) : pow(s, 1 / p));
-        if (s < 1e-280 || s == HUGE_VAL)
+        if ((s < 1e-280 && s > 0) || s == HUGE_VAL)         /* 0: all numbers are 0 */
             reinterpret_cast<std::atomic<bool> *>(to.out2)->store(true, std::memory_order_relaxed);
     }
 };

@@ -1,5 +1,5 @@
 """Rows: cumulative operations along a dim."""
-from ptcore._ops.table.schema import FLOATING, ORDERED, linear, structured, uniform
+from ptcore._ops.table.schema import FLOATING, ORDERED, REAL, linear, nondifferentiable, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
@@ -44,3 +44,8 @@ structured(
 >>> ptcore.logcumsumexp(ptcore.tensor([0., 0.]), 0)
 tensor([0.0000, 0.6931])
 """)
+
+nondifferentiable(
+    "logcumsumexp_slope(g, input, dim: Dim)", types=REAL, promote="none", kernel="logcumsumexp_slope",
+    layout="contiguous", internal=True, called="logcumsumexp", out="as_input(input)", batch="decompose",
+    reference="_logcumsumexp_slope(x, y, dim)", doc="The gradient of the input of logcumsumexp.")

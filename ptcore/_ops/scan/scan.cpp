@@ -10,7 +10,9 @@ namespace {
 
 /* type of the carry of a sum or product */
 template <class T, bool = std::is_integral<T>::value> struct carry_of { using type = double; };
-template <class T> struct carry_of<T, true> { using type = std::make_unsigned_t<T>; };
+template <class T> struct carry_of<T, true> {   /* narrow types would become ints, and overflow */
+    using type = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;
+};
 template <> struct carry_of<boolean, false> { using type = boolean; };
 template <> struct carry_of<complex64, false> { using type = complex128; };
 template <> struct carry_of<complex128, false> { using type = complex128; };

@@ -64,13 +64,13 @@ _function("i0e", f"where(abs(x) > 1000, sign(x) * {_far(-0.5, -0.1875, -0.175781
           "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
           ("0., 1.", "1.0000, 0.4658"), cost=64, special=True)
 
-# The quotients have another divisor at 0, so that their derivatives are finite there.
-_function("i1", "where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))", -6, 6,
+# The quotients have another divisor at 0 and at numbers whose inverses are too large, where they are 1/2.
+_function("i1", "where(abs(x) < 1e-30, 0.5, i0(x) - out / where(abs(x) < 1e-30, 1, x))", -6, 6,
           "Modified Bessel function of the first kind, of order 1.",
           ("0., 1.", "0.0000, 0.5652"), cost=64, special=True)
 
 _function("i1e", f"where(abs(x) > 1000, {_far(-0.5, 0.5625, 0.29296875, 0.35888671875, 0.64888000488)}, "
-                 "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / where(x == 0, 1, x))))", -6, 6,
+                 "where(abs(x) < 1e-30, 0.5, i0e(x) - out * (sign(x) + 1 / where(abs(x) < 1e-30, 1, x))))", -6, 6,
           "Modified Bessel function of order 1 times ``exp(-abs(x))``.", ("0., 1.", "0.0000, 0.2079"), cost=64,
           special=True)
 

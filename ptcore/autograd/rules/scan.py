@@ -1,4 +1,5 @@
 """Rules of cumulative operations."""
+from ptcore._dtype import finfo
 from ptcore._ops.functions import (
     abs,
     cat,
@@ -7,6 +8,7 @@ from ptcore._ops.functions import (
     flip,
     gather,
     log,
+    logcumsumexp_slope,
     masked_fill,
     real,
     slice,
@@ -63,10 +65,11 @@ def _by_products(g, input, dim):
 
 @jvp("cumprod")
 def cumprod_forward(t, input, out, dim):
-    """``out * cumsum(t / input)``; data with zeros is computed line by line."""
+    """``out * cumsum(t / input)``; data with zeros, or with numbers by which a quotient might leave the dtype's range,
+    is computed line by line."""
     if not input.shape:
         return t
-    if zeros_among(input == 0) is not False:
+    if zeros_among(abs(input) < finfo(input.dtype).smallest_normal**0.5) is not False:
         value, part, parts = None, None, []
         for x, d in zip(unbind(input, dim), unbind(t, dim)):
             part = d if value is None else part * x + value * d
@@ -87,55 +90,70 @@ def cummax_forward(t, out1, dim):
     return (gather(t, dim, out1) if t.shape else t), None
 
 
-def signed_logs(x):
-    """Logarithms of the positive and of the negative elements; -inf for the others."""
-    size = log(abs(x))
-    return masked_fill(size, x <= 0, float("-inf")), masked_fill(size, x >= 0, float("-inf"))
-
-
 @vjp("logcumsumexp")
 @again("logcumsumexp")
 def logcumsumexp(g, input, out, dim):
-    """``exp(input) * (sum of g / exp(out) from here on)``, computed in logarithms for each sign of g. These have no
-    derivative where g is 0, so the recorded backward adds without logarithms.
+    """``exp(input) * (sum of g / exp(out) from here on)``. A recorded backward adds by halves. That of complex numbers
+    is otherwise computed in logarithms, which have no derivative where g is 0.
     """
     if not input.shape:
         return g
     if differentiated() and input.shape[dim]:
         return _by_halves(g, input, out, dim)
-    out = masked_fill(out, (real(out) if out.dtype.is_complex else out) == float("-inf"), 0)
-    if out.dtype.is_complex:
-        behind = flip(logcumsumexp_of(flip(log(conj_of(g)) - out, (dim,)), dim), (dim,))
-        return conj_of(exp(behind + input))
-    up, down = [exp(flip(logcumsumexp_of(flip(part - out, (dim,)), dim), (dim,)) + input)
-                for part in signed_logs(g)]
-    return up - down
+    if not out.dtype.is_complex:
+        return logcumsumexp_slope(g, input, dim)
+    out = masked_fill(out, real(out) == float("-inf"), 0)
+    behind = flip(logcumsumexp_of(flip(log(conj_of(g)) - out, (dim,)), dim), (dim,))
+    return conj_of(exp(behind + input))
 
 
-def _by_halves(g, input, out, dim):
-    """``total[k] = g[k] + ratio[k] * total[k + 1]`` with ``ratio[k] = exp(out[k] - out[k + 1])``, which is at most 1.
-    The spans that are summed double until they cover the line.
-    """
-    n = input.shape[dim]
+def _ratios(out, dim):
+    """``exp(out[k] - out[k + 1])``, at most 1, of a log-sum-exp in which -inf stands for no terms so far; and out with
+    these replaced by 0."""
+    n = out.shape[dim]
     empty = (real(out) if out.dtype.is_complex else out) == float("-inf")
     out = masked_fill(out, empty, 0)
-    ratio = conj_of(exp(slice(out, dim, 0, n - 1) - slice(out, dim, 1, n)))
-    total, ratio, span = g, masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), 1
+    ratio = exp(slice(out, dim, 0, n - 1) - slice(out, dim, 1, n))
+    return masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), out
+
+
+def _carried(total, ratio, dim):
+    """``total[k] += ratio[k] * total[k + 1]``, from the end. The spans that are summed double until they cover the
+    line."""
+    n, span = total.shape[dim], 1
     while span < n:                         # ratio has n - span elements: that of the last ones is 0
         total = cat([slice(total, dim, 0, n - span) + ratio * slice(total, dim, span, n),
                      slice(total, dim, n - span, n)], dim)
         if 2 * span < n:
             ratio = slice(ratio, dim, 0, n - 2 * span) * slice(ratio, dim, span, n - span)
         span *= 2
-    return conj_of(exp(input - out)) * total
+    return total
+
+
+def _carried_up(total, ratio, dim):
+    """``total[k + 1] += ratio[k] * total[k]``, from the start."""
+    return flip(_carried(flip(total, (dim,)), flip(ratio, (dim,)), dim), (dim,))
+
+
+def _weights(input, out, dim):
+    """The weights ``exp(input - out)``, their ratios, and the sums of the weights up to each element: these are 1, or
+    what rounding the logarithm of a sum has lost beside large inputs."""
+    ratio, out = _ratios(out, dim)
+    weight = exp(input - out)
+    whole = _carried_up(weight, ratio, dim)
+    return weight, ratio, masked_fill(whole, whole == 0, 1)
+
+
+def _by_halves(g, input, out, dim):
+    weight, ratio, whole = _weights(input, out, dim)
+    return conj_of(weight) * _carried(g / conj_of(whole), conj_of(ratio), dim)
 
 
 @jvp("logcumsumexp")
 def logcumsumexp_forward(t, input, out, dim):
-    if not input.shape:
+    """``sum of t * exp(input) up to here / exp(out)``, carried from element to element: logarithms would lose t where
+    the input is large."""
+    if not input.shape or not input.shape[dim]:
         return t
-    out = masked_fill(out, (real(out) if out.dtype.is_complex else out) == float("-inf"), 0)
-    if out.dtype.is_complex:
-        return exp(logcumsumexp_of(log(t) + input, dim) - out)
-    up, down = [exp(logcumsumexp_of(part + input, dim) - out) for part in signed_logs(t)]
-    return up - down
+    weight, ratio, whole = _weights(input, out, dim)
+    return _carried_up(t * weight, ratio, dim) / whole

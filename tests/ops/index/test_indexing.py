@@ -315,3 +315,46 @@ def test_filling_a_tensor_without_dims(positions, expected):
     assert y.item() == expected
     y.backward()
     assert (x.grad.item(), value.grad.item()) == ((1, 0) if expected == 5 else (0, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("op", ["scatter_reduce", "index_reduce"])
+@pytest.mark.parametrize(("reduce", "sign"), [("amax", 1), ("amin", -1)])
+def test_extremes_that_equal_the_start(reduce, sign, op, dtype):
+    """Without the elements of input the infinity with which a scatter begins has no share, even if it is the result."""
+    inf, index = float("inf"), ptcore.tensor([0, 0, 1])
+    for start, source, shares in (([0.0, 0.0, 5.0], [-inf, -inf, -inf], [0.5, 0.5, 1]),
+                                  ([-inf, 2.0, 5.0], [-inf, -inf, 2.0], [0.5, 0.5, 1]),
+                                  ([3.0, 3.0, 5.0], [3.0, 1.0, -inf], [1, 0, 1])):
+        x, y = (ptcore.tensor(numbers, dtype=getattr(ptcore, dtype)).mul(sign).requires_grad_()
+                for numbers in (start, source))
+
+        def f(x, y):
+            return getattr(x, op)(0, index, y, reduce, include_self=False)
+        for recorded in (False, True):
+            got = ptcore.autograd.grad(f(x, y).sum(), (x, y), create_graph=recorded)
+            assert [g.tolist() for g in got] == [[0, 0, 1], shares]
+        tangent = ptcore.func.jvp(f, (x.detach(), y.detach()), (ptcore.ones_like(x), ptcore.ones_like(y)))[1]
+        assert tangent.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("places", [[3, 77, 50, -1], [3, 3, -9997, 9], [5] * 600])
+def test_few_numbers_added_in_place(places, dtype):
+    """Into many: each place is rounded once, whether it gets one number or several."""
+    dtype = getattr(ptcore, dtype)
+    index = ptcore.tensor(places)
+    values = ptcore.linspace(1, 2, len(places)).to(dtype)
+    start = ptcore.full((10_000,), 256.0, dtype=dtype)
+    want = start.double()
+    for at, value in zip(places, values.double().tolist(), strict=True):
+        want[at] += value
+    want = want.to(dtype)
+    found = [start.clone().index_put_((index,), values, accumulate=True), start.clone().put_(index, values, True),
+             start.clone().index_add_(0, index % 10_000, values),
+             start.reshape(100, 100).T.clone().T.index_put_((index // 100, index % 100), values, True).reshape(-1),
+             start.repeat_interleave(2)[::2].index_put_((index,), values, True),
+             start.unsqueeze(1).repeat(1, 2).index_add_(0, index % 10_000, values.unsqueeze(1).expand(-1, 2))[:, 1]]
+    for got in found:
+        np.testing.assert_allclose(got.double().numpy(), want.double().numpy(),
+                                   rtol=1e-5 if dtype is ptcore.float32 else 0)

@@ -79,3 +79,34 @@ def test_second_order():
         for scale in (1e150, 1e-150):
             got = ptcore.func.hessian(lambda v, p=p: ptcore.linalg.vector_norm(v, p))(x * scale).numpy()
             np.testing.assert_allclose(got * scale, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.5, 2.0, 3.0, -1.0, -3.0])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_lines_of_zeros_beside_tiny_and_huge_ones(p, dim):
+    """Powers that become 0 are not those of zeros: only lines whose sum has lost digits are computed again."""
+    lines = np.random.default_rng(0).random((40, 30)) + 0.5
+    lines *= np.repeat([0.0, 1e-200, 1.0, 1e200], 10)[:, None]
+    lines[7], lines[12, 3] = 0.0, 0.0
+    x = ptcore.from_numpy(lines if dim == 1 else np.ascontiguousarray(lines.T))
+    scale = np.repeat([1.0, 1e-200, 1.0, 1e200], 10)[:, None]
+    with np.errstate(divide="ignore"):
+        want = np.linalg.norm(lines / scale, p, 1) * scale[:, 0]
+    np.testing.assert_allclose(ptcore.linalg.vector_norm(x, p, dim).numpy(), want, rtol=1e-13)
+
+
+def test_norms_beside_zeros_take_one_pass():
+    """A line of zeros does not make the others be computed a second time, by powers."""
+    from time import perf_counter
+
+    def time(x):
+        best = float("inf")
+        for _ in range(5):
+            start = perf_counter()
+            x.norm(dim=1)
+            best = min(best, perf_counter() - start)
+        return best
+    x = ptcore.rand(400, 1000, dtype=ptcore.float64)
+    plain = time(x)
+    x[5] = 0
+    assert time(x) < 20 * plain

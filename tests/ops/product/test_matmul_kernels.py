@@ -179,3 +179,13 @@ def test_errors(kernels):
     with pytest.raises(KernelError, match="one dtype, got float64 and float32"):
         kernels("mm", [a, a.T.astype(np.float32)], [((2, 2), "float64")])
     assert isinstance(make(np.random.default_rng(0), (2,), "bfloat16"), Bfloat16)
+
+
+@pytest.mark.parametrize("n", [2, 40, 200])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_a_factor_of_zero_leaves_the_product_out(n, dtype):
+    """At every size, as in the BLAS, which takes large products."""
+    nan, c = np.full((n, n), np.nan, dtype), np.ones((n, n), dtype)
+    for beta in (1, 2, 0):
+        got = blas("addmm", [c, nan, nan], [((n, n), dtype)], [beta, 0])
+        np.testing.assert_array_equal(wide(got), beta)

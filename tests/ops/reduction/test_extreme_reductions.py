@@ -275,3 +275,63 @@ def test_more_elements_than_a_half_type_counts_share_a_gradient(name, dtype):
 def test_tangent_of_a_median_ignores_other_elements():
     x, t = ptcore.tensor([1.0, 2.0, 3.0]), ptcore.tensor([float("nan"), 5.0, float("inf")])
     assert ptcore.func.jvp(lambda x: x.median(), (x,), (t,))[1].item() == 5
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logsumexp_of_columns_that_begin_with_nothing(dtype):
+    """Blocks of rows that are -inf in a column, before, between and behind numbers."""
+    x = np.zeros((700, 24))
+    for j, (first, last) in enumerate([(0, 128), (0, 256), (128, 256), (256, 640), (500, 700), (0, 699)]):
+        x[first:last, j] = -np.inf
+    x[:, 6] = -np.inf
+    x[:300, 7], x[300, 7] = -np.inf, np.inf
+    got = ptcore.tensor(x, dtype=getattr(ptcore, dtype)).logsumexp(0).double().numpy()
+    with np.errstate(divide="ignore"):
+        want = np.log(np.exp(x).sum(0))
+    np.testing.assert_allclose(got, want, rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3000,), (4, 600), (300, 40), (2, 400, 16)])
+def test_deviations_of_numbers_whose_sum_is_infinite(shape):
+    rng = np.random.default_rng(0)
+    x = (3e38 + 1e36 * rng.standard_normal(shape)).astype(np.float32)
+    x.flat[0] = -1e38                               # a deviation that float32 does not hold either
+    for dim in range(len(shape)):
+        np.testing.assert_allclose(ptcore.from_numpy(x).std(dim).numpy(), x.astype(float).std(dim, ddof=1), rtol=1e-6)
+        np.testing.assert_array_equal(ptcore.full(shape, 3e38).var(dim).numpy(), 0)
+    np.testing.assert_allclose(ptcore.from_numpy(x).std().item(), x.astype(float).std(ddof=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 70, 300, 9000])
+def test_the_value_is_that_of_the_index(n):
+    """Zeros of both signs are equal: the first one is returned, as value and by its index."""
+    for name, beside in (("max", -1.0), ("min", 1.0)):
+        for first, other in ((0.0, -0.0), (-0.0, 0.0)):
+            for at in {0, 1, n // 2, n - 1}:
+                x = np.full(n, other, np.float32)
+                x[:at], x[at] = beside, first
+                for layout in (x, np.stack([x] * 9, 1)):
+                    found = getattr(ptcore.from_numpy(layout), name)(0)
+                    assert (found.indices == at).all()
+                    np.testing.assert_array_equal(np.signbit(found.values.numpy()), np.signbit(first))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e19, 1e20, 1e30, 1e37])
+@pytest.mark.parametrize("name", ["layer_norm", "group_norm", "narrow group_norm", "batch_norm", "narrow batch_norm"])
+def test_normalisation_of_numbers_whose_squares_float32_does_not_hold(name, scale):
+    x = (scale * np.random.default_rng(0).standard_normal((6, 4, 32))).astype(np.float32)
+    if "narrow" in name:
+        x = x[:, :, :5].copy()
+    call = {"layer_norm": lambda x: F.layer_norm(x, x.shape[-1:], eps=0.0),
+            "group_norm": lambda x: F.group_norm(x, 2, eps=0.0),
+            "batch_norm": lambda x: F.batch_norm(x, None, None, training=True, eps=1e-300)}[name.split()[-1]]
+    found = []
+    for numbers in (x, x.astype(float)):
+        leaf = ptcore.from_numpy(numbers).requires_grad_()
+        out = call(leaf)
+        out.backward(ptcore.from_numpy(np.cos(np.arange(x.size)).reshape(x.shape).astype(numbers.dtype)))
+        found.append((out.detach().numpy(), leaf.grad.numpy()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4, atol=1e-4)
+    if "batch" not in name:                     # its backward gets the variance, which float32 does not hold
+        largest = np.abs(found[1][1]).max()
+        np.testing.assert_allclose(found[0][1] / largest, found[1][1] / largest, rtol=1e-4, atol=1e-4)

@@ -121,3 +121,74 @@ def test_gradients_of_weights_are_sums():
     bias = ptcore.zeros(5, requires_grad=True)
     F.linear(ptcore.zeros(100_000, 5), ptcore.zeros(5, 5), bias).backward(ptcore.from_numpy(g))
     np.testing.assert_allclose(bias.grad.numpy(), g.sum(0, dtype=np.float64), rtol=LIMIT)
+
+
+def added_at(places, values, n):
+    """Sums of values at n places, by every op and gradient that adds at an index."""
+    width = values.unsqueeze(1).expand(-1, 3)
+    table = ptcore.zeros(n, dtype=values.dtype, requires_grad=True)
+
+    def gradient(read):
+        return ptcore.autograd.grad(read(table), table, values)[0]
+
+    def of_rows(read):
+        rows = ptcore.zeros(n, 3, dtype=values.dtype, requires_grad=True)
+        return ptcore.autograd.grad(read(rows), rows, width)[0][:, 1]
+
+    zeros = ptcore.zeros(n, dtype=values.dtype)
+    bags = ptcore.searchsorted(places, ptcore.arange(n))
+    return {
+        "index_add": zeros.index_add(0, places, values),
+        "index_add of rows": zeros.unsqueeze(1).expand(-1, 3).index_add(0, places, width)[:, 2],
+        "scatter_add": zeros.scatter_add(0, places, values),
+        "scatter_reduce": zeros.scatter_reduce(0, places, values, "sum"),
+        "index_put": zeros.index_put((places,), values, accumulate=True),
+        "index_put into a window": zeros.repeat_interleave(2)[::2].index_put_((places,), values, accumulate=True),
+        "put": zeros.put(places, values, accumulate=True),
+        "embedding_bag": F.embedding_bag(ptcore.arange(len(values)), values.unsqueeze(1), bags, mode="sum")[:, 0],
+        "gather": gradient(lambda x: x.gather(0, places)),
+        "take": gradient(lambda x: x.take(places)),
+        "index": gradient(lambda x: x[places]),
+        "index_select": gradient(lambda x: x.index_select(0, places)),
+        "embedding": of_rows(lambda x: F.embedding(places, x)),
+        "rows": of_rows(lambda x: x[places]),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("n", [1, 7])
+def test_sums_at_an_index(n, dtype):
+    count = 100_003
+    places = np.sort(np.random.default_rng(0).integers(0, n, count))
+    values = ptcore.full((count,), 0.1 + (0.1j if dtype == "complex64" else 0), dtype=getattr(ptcore, dtype))
+    terms = values.to(ptcore.complex128).numpy()
+    want = np.array([terms[places == k].sum() for k in range(n)])
+    limit = 2**-8 if dtype == "bfloat16" else LIMIT
+    with every_case() as case:
+        for name, got in added_at(ptcore.from_numpy(places), values, n).items():
+            with case(name):
+                assert got.dtype is values.dtype
+                assert np.max(np.abs(got.to(ptcore.complex128).numpy() - want) / np.abs(want)) < limit
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 8), (8, 1), (8, 10), (2, 300)])
+def test_long_products(shape):
+    """A product over many elements; those of one sign are the hardest."""
+    n, m = shape
+    for k in (4097, 100_003):
+        a, b = np.full((n, k), 0.1, np.float32), np.full((k, m), 0.1, np.float32)
+        want = k * float(a[0, 0])**2
+        x = ptcore.from_numpy(a)
+        for y in (ptcore.from_numpy(b), ptcore.from_numpy(np.ascontiguousarray(b.T)).mT):
+            np.testing.assert_allclose((x @ y).numpy(), want, rtol=2e-5)
+            np.testing.assert_allclose(F.linear(x, y.mT).numpy(), want, rtol=2e-5)
+            np.testing.assert_allclose((x @ y[:, 0]).numpy(), want, rtol=2e-5)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, float("inf")])
+def test_gradients_of_distances_are_sums(p):
+    """From many equal rows to one row."""
+    n = 30_000
+    x, y = ptcore.tensor([[0.1, 0.0]], requires_grad=True), ptcore.zeros(n, 2)
+    (ptcore.cdist(x, y, p=p, compute_mode="donot_use_mm_for_euclid_dist") * 0.1).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[n * float(np.float32(0.1)), 0]], rtol=3e-7)

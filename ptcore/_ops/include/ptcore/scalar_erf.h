@@ -98,8 +98,10 @@ template<class T> PT_INLINE T exp_of_half_square(T x) {
 }
 
 template<class T> PT_INLINE T gelu_erf(T x) { return T(0.5) * x * twice_normal_cdf(x); }
+/* The exponential is 0 where x is cut off: so that it does not meet an infinity. */
 template<class T> PT_INLINE T gelu_erf_grad(T x) {
-    return T(0.5) * twice_normal_cdf(x) + x * (exp_of_half_square(x) * T(0.3989422804014327));
+    const T top = sizeof(T) == 4 ? T(14.8) : T(39.5), c = clamp_pass_nan(x, -top, top);
+    return T(0.5) * twice_normal_cdf(x) + c * (exp_of_half_square(x) * T(0.3989422804014327));
 }
 
 /* a b = the result + *low */
@@ -125,8 +127,9 @@ template<class T> PT_INLINE T sigmoid_of_cubic(T x) {
 /* 0.5 x (1 + tanh(u)) = x sigmoid(2u), 2u = x (c0 + c1 x^2) */
 template<class T> PT_INLINE T gelu_tanh(T x) { return x * sigmoid_of_cubic(x); }
 template<class T> PT_INLINE T gelu_tanh_grad(T x) {
+    const T top = sizeof(T) == 4 ? T(12) : T(24), c = clamp_pass_nan(x, -top, top);
     T s = sigmoid_of_cubic(x), e = sigmoid_of_cubic(-x);
-    return s + x * (s * e) * (T(1.5957691216057308) + T(0.21406444881780073) * x * x);
+    return s + c * (s * e) * (T(1.5957691216057308) + T(0.21406444881780073) * c * c);
 }
 
 /* ---- the inverse of erf ---- */
