@@ -55,6 +55,7 @@ REFUSED = [
     ("return helper(1, 2)", "helper(1, 2)", "helper takes 1 arguments, not 2"),
     ("return helper(1, z=3)", "helper(1, z=3)", "helper has no argument 'z'"),
     ("return bad_helper(1)", "yield 2", "yield is not supported"),
+    ("return sorted([2, 1], key=n)", "sorted([2, 1], key=n)", "sorted has no argument 'key' in script; it has reverse"),
     ("return number", "number", "a global variable of type int is not a value of script"),
     ("return n and 2", "n", "and, or as a value take bools"),
     ("return (1, 'a')[n]", "(1, 'a')[n]", "index must be known at script time"),

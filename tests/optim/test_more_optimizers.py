@@ -205,6 +205,21 @@ def test_complex_parameters_are_refused(make):
         make([p]).step()
 
 
+def test_adafactor_with_a_decay_of_zero_keeps_no_average():
+    """beta2 is 1 - step**decay, which is 0: a step looks at its own gradient alone."""
+    p, q = (pt.zeros(2, 3, requires_grad=True) for _ in range(2))
+    first, second = optim.Adafactor([p], beta2_decay=0), optim.Adafactor([q], beta2_decay=0)
+    p.grad = pt.full((2, 3), 100.0)
+    first.step()
+    for optimizer, x in ((first, p), (second, q)):
+        x.grad = pt.arange(1.0, 7).reshape(2, 3)
+        x.data.zero_()
+        optimizer.step()
+    state, fresh = first.state[p], second.state[q]
+    pt.testing.assert_close(state["row_var"], fresh["row_var"])
+    pt.testing.assert_close(state["col_var"], fresh["col_var"])
+
+
 # -- LBFGS ---------------------------------------------------------------------------------------------
 
 

@@ -96,17 +96,9 @@ def test_lines_of_zeros_beside_tiny_and_huge_ones(p, dim):
 
 
 def test_norms_beside_zeros_take_one_pass():
-    """A line of zeros does not make the others be computed a second time, by powers."""
-    from time import perf_counter
-
-    def time(x):
-        best = float("inf")
-        for _ in range(5):
-            start = perf_counter()
-            x.norm(dim=1)
-            best = min(best, perf_counter() - start)
-        return best
-    x = ptcore.rand(400, 1000, dtype=ptcore.float64)
-    plain = time(x)
+    """A line of zeros does not make the others be computed a second time, by powers: their bits stay."""
+    x = ptcore.rand(400, 1000, dtype=ptcore.float64, generator=ptcore.Generator().manual_seed(5))
+    plain = x.norm(dim=1)
     x[5] = 0
-    assert time(x) < 20 * plain
+    plain[5] = 0
+    assert ptcore.equal(x.norm(dim=1), plain)

@@ -45,6 +45,15 @@ def test_windows(name, size, window, counts):
     assert np.array_equal(got[0], values) and np.array_equal(got[1], places)
 
 
+def test_sizes_below_one_are_refused():
+    x = ptcore.ones(1, 1, 4, 4)
+    for options in ({"output_size": 0}, {"output_size": (0, 1)}, {"output_size": (1, 0)}):
+        with pytest.raises(RuntimeError, match="fractional_max_pool2d: output_size must be at least 1, got"):
+            ptcore.nn.functional.fractional_max_pool2d(x, 2, **options)
+    with pytest.raises(RuntimeError, match="fractional_max_pool2d: kernel_size must be at least 1, got"):
+        ptcore.nn.functional.fractional_max_pool2d(x, (0, 2), output_size=1)
+
+
 def test_names_without_indices():
     """The windows are drawn: each maximum is an element of its channel."""
     for f, dims in ((ptcore.nn.functional.fractional_max_pool2d, 2), (ptcore.nn.functional.fractional_max_pool3d, 3)):
