@@ -39,6 +39,14 @@ def checked(op, format):
     return format
 
 
+def kept(tensor, format):
+    """The format of an argument; for preserving the layout that of a tensor, which is row-major where no other fits."""
+    if format is not preserve_format:
+        return format
+    others = [each for each in _DIMS if not tensor.is_contiguous() and is_in(tensor, each)]
+    return others[0] if others else contiguous_format
+
+
 def order(op, ndim, format):
     """The dims in their order in memory, outermost first."""
     if ndim != _DIMS[format]:

@@ -672,39 +672,31 @@ def resize_as_(Tensor self not None, the_template, *, memory_format=None):
     """``resize_`` to the shape of another tensor; with ``preserve_format`` also to its memory format."""
     if not isinstance(the_template, Tensor):
         raise TypeError(f"resize_as_: the_template must be a Tensor, got {type(the_template).__name__}")
-    from ptcore._memory_format import channels_last, channels_last_3d, contiguous_format, is_in, preserve_format
-    if memory_format is preserve_format:
-        memory_format = contiguous_format
-        for each in (channels_last, channels_last_3d):
-            if not the_template.is_contiguous() and is_in(the_template, each):
-                memory_format = each
+    if memory_format is not None:
+        from ptcore._memory_format import kept
+        memory_format = kept(the_template, memory_format)
     return resized(self, (<Tensor>the_template).rank, (<Tensor>the_template).dims, memory_format, "resize_as_")
 
 
 cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_format, str op):
     from ptcore._memory_format import checked, strides as strides_in
     cdef int64_t[64] strides
-    cdef int k
     cdef object order = checked(op, memory_format)
     cdef int64_t total = count(n, sizes), need
     refuse_stand_in(self, op)
     if needs_grad(self):
         raise RuntimeError("resize_: cannot resize tensors that require grad")
     if not 0 <= total <= <int64_t>1 << 56:
-        raise RuntimeError("resize_: Storage size calculation overflowed: sizes must be non-negative and addressable, got "
-                           f"{sizes_tuple(n, sizes)}")
+        raise RuntimeError(f"resize_: Storage size calculation overflowed, got sizes {sizes_tuple(n, sizes)}")
+    if memory_format is None and self.rank == n and same_sizes(n, self.dims, sizes):
+        return self                     # the strides stay
     fill_strides(n, sizes, strides)
     if order is not None:
-        for k, step in enumerate(strides_in(op, sizes_tuple(n, sizes), order)):
-            strides[k] = step
+        read_sizes(strides_in(op, sizes_tuple(n, sizes), order), strides, b"resize_", b"strides")
     need = self.offset + total * ITEMSIZE[self.dt] if total else 0
-    cdef bint changed = self.rank != n or not same_sizes(n, self.dims, sizes)
-    if not changed and memory_format is None:
-        return self                     # the strides stay
     if self.storage.data == NULL and self.storage.device == DEVICE_CPU:
         set_data(self, new_tensor(self.dt, n, sizes, DEVICE_CPU, -1))
-        if changed:
-            count_write(self)
+        count_write(self)
         return self
     cdef int64_t before = self.storage.nbytes
     if need > before:
@@ -712,8 +704,7 @@ cdef Tensor resized(Tensor self, int n, const int64_t *sizes, object memory_form
     _over(self, self.storage, self.offset, n, sizes, strides)
     if fill_new is not None and need > before:
         fill_new(self, before)
-    if changed:
-        count_write(self)               # a backward would use the other sizes
+    count_write(self)                   # a backward would use the other sizes
     return self
 
 

@@ -205,7 +205,7 @@ inline T scalar(const pt_param &p) {
 template <class T>
 inline bool has_scalar(const pt_param &p) {
     if constexpr (is_complex<T> || is_float<T> || is_same<T, boolean>) return true;
-    else return p.kind == PT_PARAM_INT || (p.d > -9223372036854775808.0 && p.d < 9223372036854775808.0);
+    else return p.kind == PT_PARAM_INT || (p.d > -0x1p63 && p.d < 0x1p63);
 }
 
 inline int no_scalar(pt_call *call, const char *name, const pt_param &p) {

@@ -200,8 +200,9 @@ inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool
                     (long long)dim_param.i);
     const int64_t n = x.ndim ? x.sizes[dim] : 1;
     if (k > n)
-        return fail(call, PT_RUNTIME_ERROR, "selected index k out of range: k must be in [0, %lld], got %lld",
-                    (long long)n, (long long)k);
+        return fail(call, PT_RUNTIME_ERROR,
+                    "selected index k out of range: k must be in [0, %lld], got %lld", (long long)n,
+                    (long long)k);
     if (call->out[0].numel == 0) return PT_OK;
     return visit<REALS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);

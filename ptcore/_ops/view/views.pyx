@@ -26,13 +26,10 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.writing cimport *
 from ptcore._ops.table.ids import op_id
 
-cdef int OP_VIEW = op_id("view")
-cdef int OP_EXPAND = op_id("expand")
-cdef int OP_SELECT = op_id("select")
-cdef int OP_SLICE = op_id("slice")
+cdef int OP_VIEW = op_id("view"), OP_EXPAND = op_id("expand")
+cdef int OP_SELECT = op_id("select"), OP_SLICE = op_id("slice")
 cdef int OP_UNSQUEEZE = op_id("unsqueeze")
-cdef int OP_REAL = op_id("real")
-cdef int OP_IMAG = op_id("imag")
+cdef int OP_REAL = op_id("real"), OP_IMAG = op_id("imag")
 cdef int OP_ROW_MAJOR = op_id("row_major")
 cdef int OP_AS_STRIDED = op_id("as_strided_of")
 cdef int OP_VIEW_AS_REAL = op_id("view_as_real")
@@ -150,21 +147,17 @@ cdef object reshape(int op, object input, object shape):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
-    cdef bint copied = False
     x = enter(op, input)
     ndim = read_sizes(shape, sizes, b"reshape", b"shape")
     infer_size(ndim, sizes, x.count, b"reshape")
     if not x.flags & PT_NONCONTIGUOUS:
         fill_strides(ndim, sizes, strides)
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
-        x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
-        copied = True
-        fill_strides(ndim, sizes, strides)
-    r = window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
-    if copied:                          # no program has the tensor whose window r is
-        r.base = None
+        r = <Tensor>reshape(op, call(OP_ROW_MAJOR, (x,), None), sizes_tuple(ndim, sizes))
+        r.base = None                   # no program has the copy whose window r is
         r.flags &= ~<uint32_t>(PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
-    return r
+        return r
+    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
 
 cdef object expand(int op, object input, object size):
@@ -324,9 +317,7 @@ cdef Tensor select_at(Tensor x, int dim, int64_t index, int gone):
     if index < 0:
         index += size
     r = row_of(x, dim, index)
-    if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
-        return finish_view(OP_SELECT, x, r, (dim, index))
-    return finish_view(OP_SELECT, x, r, None)
+    return finish_view(OP_SELECT, x, r, (dim, index) if x.flags & (PT_REQUIRES_GRAD | PT_VIEW) else None)
 
 
 cdef Tensor row_of(Tensor x, int dim, int64_t index):
@@ -483,10 +474,10 @@ cdef object unfold(int op, object input, object dimension, object size, object s
         n, strides[r] = sizes[dim], strides[dim]
     else:
         strides[0] = 1
-    if width < 0:
-        raise RuntimeError(f"unfold: size is {size} but must be >= 0, got {size}")
-    if width > n:
-        raise RuntimeError(f"unfold: maximum size for tensor at dimension {dim} is {n} but size is {size}, got {size}")
+    if not 0 <= width <= n:
+        limit = "size is {0} but must be >= 0" if width < 0 else (
+            f"maximum size for tensor at dimension {dim} is {n} but size is {{0}}")
+        raise RuntimeError(f"unfold: {limit.format(size)}, got {size}")
     if apart < 1:
         raise RuntimeError(f"unfold: step is {step} but must be > 0, got {step}")
     if r:

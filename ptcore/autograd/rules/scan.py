@@ -17,6 +17,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
+from ptcore._ops.scan.decompositions import signed_logs  # noqa: F401  pickles may name it here
 from ptcore._ops.shaping.bodies import stack
 from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import jvp, vjp

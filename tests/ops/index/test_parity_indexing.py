@@ -112,7 +112,7 @@ SAYS = [
     "index: the mask's shape [2] does not match the shape [3, 4, 2] of the", "index: slice step must not be zero",
     "index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and",
     "index: slice indices must be integers or None or have an __index__ method, got str",
-    "tensor: expected sequence of length 2 at dim 1 (got 1)", "index 7 is out of bounds for dimension 1 with size 3"]
+    "tensor: expected sequence of length 2 at dim 1 (got 1)", "index 7 is out of bounds for dimension 0 with size 3"]
 
 
 @pytest.mark.parametrize(("key", "says"), [*zip(BAD, SAYS, strict=True)], ids=range(len(BAD)))

@@ -98,8 +98,8 @@ def test_embedding_padding():
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: ptcore.ones(3).topk(4), RuntimeError, r"topk: k must be in \[0, 3\], got 4"),
-    (lambda: ptcore.ones(3).topk(-1), IndexError, r"topk: k must be in \[0, 3\], got -1"),
+    (lambda: ptcore.ones(3).topk(4), RuntimeError, r"topk: selected index k out of range: k must be in \[0, 3\], got 4"),
+    (lambda: ptcore.ones(3).topk(-1), IndexError, r"topk: selected index k out of range: k must be in \[0, 3\], got -1"),
     (lambda: ptcore.ones(3).topk(2**70), OverflowError, "topk: k must be a 64-bit integer, got"),
     (lambda: ptcore.ones(3).sort(1), IndexError, r"sort: Dimension out of range \(expected to be in range of \[-1, 0\], but got 1\) for dim"),
     (lambda: ptcore.ones(3, dtype=ptcore.complex64).sort(), RuntimeError, "sort: dtype must be one of"),
