@@ -168,3 +168,16 @@ def test_factors_of_integer_products(dtype, value):
             call()
     assert ptcore.addmm(x, x, x, beta=1.5)[0, 0] == 3       # cut off, as in PyTorch
     assert x.bool().index_add(0, index, x[:1].bool(), alpha=math.nan).all()
+
+
+@pytest.mark.parametrize("n", [2, 64])
+def test_a_factor_of_zero_does_not_read_its_matrices(n):
+    a, b, v = ptcore.full((n, n), math.nan), ptcore.ones(n, n), ptcore.ones(n)
+    for got in (ptcore.addmm(b, a, b, alpha=0), ptcore.addmv(v, a, v, alpha=0), ptcore.addbmm(b, a[None], b[None], alpha=0),
+                ptcore.baddbmm(b[None], a[None], b[None], alpha=0)):
+        assert (got == 1).all()
+    for got in (ptcore.addmm(a, b, b, beta=0), ptcore.addmv(a[0], b, v, beta=0), ptcore.addbmm(a, b[None], b[None], beta=0)):
+        assert (got == n).all()
+    weight = ptcore.full((n, n), math.nan, requires_grad=True)
+    ptcore.addmv(v, weight, v, alpha=0).sum().backward()
+    assert (weight.grad == 0).all()

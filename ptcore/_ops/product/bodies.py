@@ -8,7 +8,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted
-from ptcore._ops.creation.creation import eye, zeros
+from ptcore._ops.creation.creation import eye, ones_like, zeros
 from ptcore._ops.functions import (
     bmm,
     clone,
@@ -16,6 +16,7 @@ from ptcore._ops.functions import (
     diagonal,
     dot,
     expand,
+    masked_fill,
     mm,
     mul,
     mv,
@@ -103,7 +104,7 @@ def outer(input, vec2, out=None):
 
 
 def _added(op, input, product, beta, alpha):
-    """``beta * input + alpha * product``; a beta of 0 does not read input."""
+    """``beta * input + alpha * product``; a factor of 0 does not read what it stands at."""
     if input.dtype is not product.dtype:
         raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
     if product.dtype.kind not in "fc" and (type(beta) is float or type(alpha) is float):
@@ -112,7 +113,9 @@ def _added(op, input, product, beta, alpha):
         beta, alpha = int(beta), int(alpha)             # PyTorch truncates them as well
     if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
-    if alpha != 1:
+    if alpha == 0 and op != "addr":
+        product = masked_fill(product, ones_like(product, dtype=BOOL), 0)
+    elif alpha != 1:
         product = product * alpha
     if beta == 0:
         return product

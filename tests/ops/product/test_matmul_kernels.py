@@ -183,7 +183,7 @@ def test_errors(kernels):
 
 @pytest.mark.parametrize("n", [2, 40, 200])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
-def test_a_factor_of_zero_leaves_the_product_out(n, dtype):
+def test_a_factor_of_zero_leaves_the_product_out(blas, n, dtype):
     """At every size, as in the BLAS, which takes large products."""
     nan, c = np.full((n, n), np.nan, dtype), np.ones((n, n), dtype)
     for beta in (1, 2, 0):
