@@ -144,7 +144,10 @@ def _powsum(name, _):
     def function(self, ord=2, dtype=None):
         if ord == 0:                    # each element counts 1, that of 0 too
             return tuple([(abs(x) ** 0).sum(dtype=dtype) for x in _tensors(name, self)])
-        return tuple([linalg_vector_norm(x, ord, dtype=dtype) ** ord for x in _tensors(name, self)])
+        if ord in (float("inf"), -float("inf")) or any([not x.dtype.is_floating_point for x in _tensors(name, self)]):
+            return tuple([linalg_vector_norm(x, ord, dtype=dtype) ** ord for x in _tensors(name, self)])
+        of = [x if dtype is None else x.to(dtype) for x in _tensors(name, self)]
+        return tuple([(abs(x.float() if x.dtype.itemsize == 2 else x) ** ord).sum().to(x.dtype) for x in of])
     return function
 
 

@@ -257,6 +257,9 @@ assert replace_all_batch_norm_modules_(net) is net and net[1].running_mean is No
 y = net(x)
 assert torch.allclose(y.mean(0) - net[1].bias, torch.zeros(4), atol=1e-5)
 slope = torch._softmax_backward_data(torch.ones(2, 3), x.softmax(1), 1, x.dtype)
+half = torch.tensor([[0.5, 0.25, 0.25]], dtype=torch.bfloat16)
+slopes = torch.tensor([[1, 1 + 2**-7, 1 - 2**-8]], dtype=torch.bfloat16)
+assert abs(torch._softmax_backward_data(slopes, half, 1, half.dtype)[0, 0].item() + 2**-11) < 1e-5
 assert torch.allclose(slope, torch.zeros(2, 3), atol=1e-6)
 from torch._dynamo.utils import counters
 counters["frames"]["ok"] += 1

@@ -685,3 +685,51 @@ def test_a_shallow_copy_shares_the_tensors():
     assert other.weight is layer.weight and copy.deepcopy(layer).weight is not layer.weight
     other.weight = nn.Parameter(ptcore.zeros(2, 2))
     assert layer.weight is not other.weight and ptcore.equal(other(ptcore.ones(2)), layer.bias)
+
+
+class _Counted(nn.ModuleList):
+    def __len__(self):
+        return 7
+
+
+class _Sizes(nn.Module):
+    """What a module says of its parts: a child of None has no name, parameters count where they are the items."""
+
+    def __init__(self):
+        super().__init__()
+        self.d = nn.Sequential()
+        self.d.add_module("a", nn.ReLU())
+        self.d.register_module("skip", None)
+        self.d.add_module("b", nn.Sigmoid())
+        self.p = nn.ParameterList([ptcore.zeros(1), ptcore.zeros(1), ptcore.zeros(1)])
+        self.q = nn.ParameterDict({"a": ptcore.zeros(1)})
+        self.c = _Counted([nn.ReLU()])
+
+    def forward(self, x):
+        for name, f in self.d.named_children():
+            x = f(x)
+            if name == "b":
+                x = x + 100.0
+        for k in range(len(self.p)):
+            x = x + 1000.0
+        if "a" in self.q:
+            x = x + 0.25
+        if "b" in self.q:
+            x = x + 7.0
+        return x + len(self.c)
+
+
+def test_lengths_and_names_of_parts():
+    model = _Sizes()
+    x = ptcore.tensor([0.0])
+    assert ptcore.jit.script(model)(x).item() == model(x).item() == 3107.75
+
+    class Bad(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(1, 1)
+
+        def forward(self, x):
+            return x + len(self.linear)
+    with pytest.raises(RuntimeError, match="a module Linear has no length"):
+        ptcore.jit.script(Bad())

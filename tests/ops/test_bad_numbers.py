@@ -181,3 +181,17 @@ def test_a_factor_of_zero_does_not_read_its_matrices(n):
     weight = ptcore.full((n, n), math.nan, requires_grad=True)
     ptcore.addmv(v, weight, v, alpha=0).sum().backward()
     assert (weight.grad == 0).all()
+
+
+@pytest.mark.parametrize(("dtype", "divisor"), [("uint8", 256), ("uint8", 512), ("int8", 256), ("int8", -256),
+                                                ("int16", 65536), ("int32", 2**32)])
+def test_divisors_that_become_zero(dtype, divisor):
+    """A divisor wraps to the tensor's width, where it is 0."""
+    x = ptcore.tensor([100, 7, 1], dtype=getattr(ptcore, dtype))
+    wide = ptcore.tensor(divisor)
+    for call in (lambda: x % divisor, lambda: x // divisor, lambda: ptcore.fmod(x, divisor),
+                 lambda: x.clone().remainder_(divisor), lambda: ptcore.div(x, divisor, rounding_mode="trunc"), lambda: ptcore.remainder(x, wide),
+                 lambda: ptcore.compile(lambda x: x % divisor)(x)):
+        with pytest.raises(ZeroDivisionError, match="integer division by zero"):
+            call()
+    assert (x % (divisor + 3)).tolist() == [1, 1, 1]

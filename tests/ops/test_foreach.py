@@ -96,3 +96,14 @@ def test_names_are_pytorchs():
     torch = pytest.importorskip("torch")
     assert {n for n in dir(torch) if n.startswith("_foreach")} == set(foreach.__all__)
     assert all(hasattr(pt, n) for n in foreach.__all__)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_sums_of_powers_are_rounded_once(dtype):
+    """No root is taken on the way, and halves are computed in float32."""
+    x = pt.from_numpy(np.random.default_rng(4).random(1000) * 3).to(getattr(pt, dtype))
+    for order in (0.5, 1.0, 3.0, 4.0):
+        want = pt.tensor((x.double().numpy() ** order).sum()).to(x.dtype).item()
+        got = pt._foreach_powsum([x], order)[0]
+        assert got.dtype == x.dtype and abs(got.item() - want) <= pt.finfo(x.dtype).eps * want
+    assert pt._foreach_powsum([pt.full((10000,), 1e30)], 0.25)[0].item() == pytest.approx(10000 * 1e30**0.25, rel=1e-6)

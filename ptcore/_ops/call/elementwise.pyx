@@ -55,7 +55,7 @@ cdef int OP_CLONE = op_id("clone")
 # -- plain operands ------------------------------------------------------------------------------
 
 cdef inline bint plain_number(object value, int dt, char *buffer) noexcept:
-    """Stores a Python int or float as float32/64 or int64/32; False if it needs the general path."""
+    """Stores a Python int or float as float32, float64 or int64; False if it needs the general path."""
     cdef double d
     cdef int64_t i
     cdef int overflow = 0

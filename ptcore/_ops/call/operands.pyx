@@ -4,6 +4,7 @@ An operand is a tensor or a number. Tensors with dims, 0-d tensors and numbers a
 promotion: one of a later class changes the dtype only where it is of a higher category. A tensor of the array API's
 namespace (PT_STANDARD) is of the first class with dims and without.
 """
+from cpython.long cimport PyLong_AsUnsignedLongLongMask
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.math cimport INFINITY
@@ -340,7 +341,13 @@ cdef int check_integers(Call *c) except -1:
     if c.o.integers == PT_INT_NONZERO:
         if isinstance(x, Tensor) and (<Tensor>x).storage.device != DEVICE_CPU:
             return 0
-        if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
+        # A divisor becomes one of the computation's dtype, in which 256 is 0 beside uint8.
+        if isinstance(x, Tensor):
+            zero = bool(((x if (<Tensor>x).dt == c.compute else x.to(dtype_of(c.compute))) == 0).any())
+        else:
+            zero = x == 0 if type(x) is not int else (
+                PyLong_AsUnsignedLongLongMask(x) << (64 - 8 * ITEMSIZE[c.compute]) == 0)
+        if zero:
             raise DivisionByZeroError(f"{c.o.name.decode()}: integer division by zero")
     elif not isinstance(x, Tensor):
         if x < 0:

@@ -324,14 +324,17 @@ struct exponential {
         multiply(a4, a2, a2);
         multiply(a6, a4, a2);
         if (wide) {
-            combine(w, false, 0, 40840800., 16380., 1.);
+            /* The coefficients over the first, so that V - U is the identity but for a: a solver
+             * may multiply by reciprocals, and squarings would raise their rounding to 2**s. */
+            constexpr double q = 64764752532480000.;
+            combine(w, false, 0, 40840800. / q, 16380. / q, 1. / q);
             multiply(v, a6, w);
-            combine(v, true, 32382376266240000., 1187353796428800., 10559470521600., 33522128640.);
+            combine(v, true, 32382376266240000. / q, 1187353796428800. / q, 10559470521600. / q,
+                    33522128640. / q);
             multiply(u, a, v);
-            combine(w, false, 0, 1323241920., 960960., 182.);
+            combine(w, false, 0, 1323241920. / q, 960960. / q, 182. / q);
             multiply(v, a6, w);
-            combine(v, true, 64764752532480000., 7771770303897600., 129060195264000.,
-                    670442572800.);
+            combine(v, true, 1., 7771770303897600. / q, 129060195264000. / q, 670442572800. / q);
         }
         else {
             combine(v, false, 8648640., 277200., 1512., 1.);

@@ -143,7 +143,7 @@ cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64
 
 
 cdef object reshape(int op, object input, object shape):
-    cdef Tensor x, r
+    cdef Tensor x
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
@@ -153,10 +153,8 @@ cdef object reshape(int op, object input, object shape):
     if not x.flags & PT_NONCONTIGUOUS:
         fill_strides(ndim, sizes, strides)
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
-        r = <Tensor>reshape(op, call(OP_ROW_MAJOR, (x,), None), sizes_tuple(ndim, sizes))
-        r.base = None                   # no program has the copy whose window r is
-        r.flags &= ~<uint32_t>(PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
-        return r
+        x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
+        fill_strides(ndim, sizes, strides)
     return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
 
 

@@ -102,6 +102,8 @@ def has(name):
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of softmax by its result."""
+    if output.dtype.itemsize == 2:
+        output, grad_output = output.float(), grad_output.float()
     slope = output * (grad_output - (output * grad_output).sum(dim, keepdim=True))
     return slope.to(input_dtype)
 

@@ -112,15 +112,16 @@ int matrix_exp(pt_call *c) {
     e.multiply(powers[1], powers[0], powers[0]);
     e.multiply(powers[2], powers[1], powers[0]);
     if (wide) {
-        e.combine(w, powers, false, 0, 40840800., 16380., 1.);
+        constexpr double q = 64764752532480000.; /* as on the CPU: V - U is near the identity */
+        e.combine(w, powers, false, 0, 40840800. / q, 16380. / q, 1. / q);
         e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 32382376266240000., 1187353796428800., 10559470521600.,
-                  33522128640.);
+        e.combine(v, powers, true, 32382376266240000. / q, 1187353796428800. / q,
+                  10559470521600. / q, 33522128640. / q);
         e.multiply(u, a, v);
-        e.combine(w, powers, false, 0, 1323241920., 960960., 182.);
+        e.combine(w, powers, false, 0, 1323241920. / q, 960960. / q, 182. / q);
         e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 64764752532480000., 7771770303897600., 129060195264000.,
-                  670442572800.);
+        e.combine(v, powers, true, 1., 7771770303897600. / q, 129060195264000. / q,
+                  670442572800. / q);
     } else {
         e.combine(v, powers, false, 8648640., 277200., 1512., 1.);
         e.multiply(u, a, v);

@@ -161,7 +161,10 @@ class Builtins:
     def call_len(self, node, hint):
         (x,) = self.only_args(node, 1)
         if isinstance(x, Mod):
-            return Val(len(x.module._modules), INT)
+            original = self.original(x)
+            if not hasattr(type(original), "__len__"):
+                raise self.error(f"a module {type(original).__name__} has no length")
+            return Val(len(original), INT)
         if isinstance(x, list):
             return Val(len(x), INT)
         if isinstance(x, Iterable):

@@ -267,7 +267,10 @@ class Expressions(Comprehensions):
                 known = isinstance(a, Val) and isinstance(a.arg, str)
                 if not known:
                     raise self.error("in of a ModuleDict takes text that is known at script time")
-                return Val((a.arg in b.module._modules) == isinstance(op, ast.In), BOOL)
+                original = self.original(b)
+                if not hasattr(type(original), "__contains__"):
+                    raise self.error(f"in of a module {type(original).__name__} is not supported")
+                return Val((a.arg in original) == isinstance(op, ast.In), BOOL)
             made = operators.contains(self, self.as_value(a), self.as_value(b))
             return made if isinstance(op, ast.In) else self.emit(operations.negate, (made,), BOOL)
         same = isinstance(op, ast.Is)

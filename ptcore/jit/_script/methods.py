@@ -227,13 +227,14 @@ class Methods:
         if args:
             return None
         names = [Val(n, STR) for n in owner.module._modules]
-        children = self.children_of(owner)
         if name == "keys":
             return names
+        children = self.children_of(owner)
         if name in ("values", "children"):
             return children
         if name in ("items", "named_children"):
-            return [list(pair) for pair in zip(names, children)]
+            kept = [Val(n, STR) for n, child in owner.module._modules.items() if child is not None]
+            return [list(pair) for pair in zip(kept, children, strict=True)]
         return None
 
     # -- scripted classes --------------------------------------------------------------------------

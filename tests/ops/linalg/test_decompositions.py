@@ -315,3 +315,14 @@ def test_extreme_eigenvalues_in_every_transformation():
     np.testing.assert_allclose(gradient, vectors[:, -2:] @ vectors[:, -2:].T, atol=1e-7)
     with ptcore.no_grad():
         np.testing.assert_allclose(largest(x.clone().requires_grad_()), values[[-1, -2]], rtol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e17, 1e20])
+@pytest.mark.parametrize("dtype", [ptcore.float64, ptcore.complex128])
+def test_exponential_of_nilpotent_matrices(size, dtype):
+    """The series ends, so it is exact: squaring must not raise a rounding of the solver to a high power."""
+    a = np.triu(np.random.default_rng(3).normal(size=(4, 4)), 1) * size
+    want = np.eye(4) + a + a @ a / 2 + a @ a @ a / 6
+    np.testing.assert_allclose(ptcore.matrix_exp(ptcore.from_numpy(a).to(dtype)).numpy(), want, rtol=1e-12)
+    x = ptcore.tensor([[0, size], [0, 0]], dtype=dtype)
+    assert ptcore.matrix_exp(x).tolist() == [[1, size], [0, 1]]

@@ -161,26 +161,6 @@ def test_ravel_is_contiguous():
     assert x[:, :1].ravel().is_contiguous() and ptcore.tensor(3).ravel().shape == (1,)
 
 
-def test_a_reshaped_copy_is_no_view():
-    """No program has the tensor that was copied to: writes to the result are writes to a tensor of its own."""
-    w = ptcore.arange(6.0).view(2, 3).requires_grad_()
-    for source in (w.t(), (w * 1).t(), w.detach().t()):
-        y = source.reshape(-1)
-        assert not y._is_view() and y._base is None and y.requires_grad == source.requires_grad
-        y.mul_(3)
-        y[0] = 5
-        assert y.tolist() == [5, 9, 3, 12, 6, 15] and w.tolist() == [[0, 1, 2], [3, 4, 5]]
-        if y.requires_grad:
-            (y * y).sum().backward()
-            assert w.grad.tolist() == [[0, 18, 36], [54, 72, 90]]
-            w.grad = None
-    with ptcore.no_grad():
-        y = w.t().reshape(-1)
-    assert y.requires_grad_().is_leaf
-    y.mul(2).sum().backward()
-    assert y.grad.tolist() == [2] * 6
-
-
 def test_resize_to_the_same_sizes_keeps_the_strides():
     x = ptcore.arange(6).view(2, 3).t()
     x.resize_(3, 2).resize_as_(x)
