@@ -31,16 +31,21 @@ _tensor.fill_subclass = fill_subclass
 
 
 def check_plain(Tensor t not None, str op):
-    """Raises unless the elements of t are its whole value: not those of a stand-in, nor of a class that says, in
-    ``_no_plain_form``, what a program can take in place of them."""
-    if t.flags & PT_INTERPOSED:
-        raise BufferError(f"{op}: the value of a traced or batched tensor is not known here")
+    """Raises where the elements of t are not its whole value: where its class says, in ``_no_plain_form``, what a program
+    can take in place of them."""
     advice = getattr(type(t), "_no_plain_form", None)
     if advice is not None:
         raise TypeError(f"{op}: there is no form of it for a {type(t).__name__}; {advice}")
 
 
-_tensor.check_plain = check_plain
+def check_buffer(Tensor t not None):
+    """Raises unless the elements of t are known here, and are its whole value."""
+    if t.flags & PT_INTERPOSED:
+        raise BufferError("buffer: the value of a traced or batched tensor is not known here")
+    check_plain(t, "buffer")
+
+
+_tensor.check_buffer = check_buffer
 
 
 def _default_torch_function(cls, func, types, args=(), kwargs=None):

@@ -216,7 +216,7 @@ cdef class Tensor:
         if self.storage.device != DEVICE_CPU:
             raise BufferError(f"buffer: the tensor must be on the CPU, got {self.device}")
         if self.flags & (PT_INTERPOSED | PT_SUBCLASS):
-            check_plain(self, "buffer")
+            check_buffer(self)
         if needs_grad(self):
             raise BufferError("buffer: the tensor requires grad; use detach() first")
         if _FORMATS[self.dt] == NULL:
@@ -764,7 +764,7 @@ cdef object describe(Tensor t):
 
 # -- subclassing ------------------------------------------------------------------------------
 
-legacy_constructor = fill_subclass = check_plain = None     # installed by the conversion module, and _subclass
+legacy_constructor = fill_subclass = check_buffer = None    # installed by the conversion module, and _subclass
 cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
 
 

@@ -413,7 +413,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
         t = <Tensor>data
         if copy or (code >= 0 and code != t.dt):
             if op == "tensor":
-                t = detached(t) if getattr(type(t), "_no_plain_form", None) is None else <Tensor>t.detach()
+                t = <Tensor>t.detach() if t.flags & PT_SUBCLASS and hasattr(type(t), "_no_plain_form") else detached(t)
             t = <Tensor>t.to(dtype_of(t.dt if code < 0 else code), copy=True)
         return t
     if isinstance(data, (list, tuple, int, float, complex)):

@@ -140,3 +140,14 @@ def test_data_are_constant_at_every_level(f):
     for curve in (grad(lambda x: grad(f)(x).sum())(x), jvp(grad(f), (x,), (ones,))[1],
                   grad(lambda x: jvp(f, (x,), (ones,))[1])(x), pt.func.hessian(f)(x).sum(1)):
         pt.testing.assert_close(curve, second, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("name", ["vmap", "jvp", "trace"])
+def test_files_of_stand_ins_are_refused(name):
+    import io
+
+    def f(x, y):
+        pt.save(x, io.BytesIO())
+        return x + y
+    with pytest.raises(RuntimeError, match="of a traced or batched tensor is not known here"):
+        INTERPRETERS[name](f, pt.ones(2), pt.ones(2))

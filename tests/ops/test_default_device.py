@@ -181,3 +181,14 @@ def test_arrays_beside_tensors_stay_where_they_are():
         assert pt.vmap(lambda row: row + 1)(x).device == x.device
         lengths = pt.nn.utils.rnn.pack_padded_sequence(x.reshape(3, 2, 1), [3, 2]).batch_sizes
     assert lengths.tolist() == [2, 2, 1]
+
+
+def test_windows_around_what_is_not_finite():
+    """The taps of a filter lie where the image does."""
+    x = pt.arange(64.0).reshape(1, 1, 8, 8)
+    x[0, 0, 2, 3] = float("nan")
+    want = pt.nn.functional.interpolate(x, size=(3, 5), mode="bilinear", antialias=True)
+    with pt.device("meta"):
+        got = pt.nn.functional.interpolate(x, size=(3, 5), mode="bilinear", antialias=True)
+    assert got.is_cpu and got.isnan().any() and not got.isnan().all()
+    pt.testing.assert_close(got, want, equal_nan=True, rtol=0, atol=0)

@@ -145,13 +145,14 @@ def _filtered(x, dim, windows):
     shape = [1] * x.ndim
     shape[dim] = len(windows)
     dtype, x = x.dtype, x.to(FLOAT32) if x.dtype.itemsize == 2 else x
-    total = zeros((), dtype=x.dtype)
+    total = zeros((), dtype=x.dtype, device="cpu")
     for k in range(max([len(weights) for _, weights in windows])):
         inside = [k < len(weights) for _, weights in windows]
-        places = tensor([first + k if there else 0 for (first, _), there in zip(windows, inside)])
+        places = tensor([first + k if there else 0 for (first, _), there in zip(windows, inside)], device="cpu")
         taps = [weights[k] if there else 0.0 for (_, weights), there in zip(windows, inside)]
-        term = index_select(x, dim, places) * reshape(tensor(taps, dtype=x.dtype), shape)
-        total = total + masked_fill(term, reshape(tensor([not there for there in inside]), shape), 0)
+        term = index_select(x, dim, places) * reshape(tensor(taps, dtype=x.dtype, device="cpu"), shape)
+        outside = tensor([not there for there in inside], device="cpu")
+        total = total + masked_fill(term, reshape(outside, shape), 0)
     return total.to(dtype)
 
 

@@ -100,6 +100,12 @@ def has(name):
     return getattr(getattr(backends, part), question)()
 
 
+def _segment_reduce(*args, **kwargs):
+    """``segment_reduce`` by the name that it had before PyTorch made it public."""
+    from ptcore import segment_reduce
+    return segment_reduce(*args, **kwargs)
+
+
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of softmax by its result."""
     if output.dtype.itemsize == 2:
@@ -128,9 +134,3 @@ sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
 qint8, quint8, qint32, quint4x2, quint2x4 = map(_Absent, ("qint8", "quint8", "qint32", "quint4x2", "quint2x4"))
 per_tensor_affine, per_channel_affine = map(_Absent, ("per_tensor_affine", "per_channel_affine"))
 float4_e2m1fn_x2 = _Absent("float4_e2m1fn_x2")
-
-
-def _segment_reduce(*args, **kwargs):
-    """``segment_reduce`` by the name that it had before PyTorch made it public."""
-    from ptcore import segment_reduce
-    return segment_reduce(*args, **kwargs)
