@@ -31,8 +31,8 @@ _tensor.fill_subclass = fill_subclass
 
 
 def check_plain(Tensor t not None, str op):
-    """Raises where the elements of t are not its whole value: where its class says, in ``_no_plain_form``, what a program
-    can take in place of them."""
+    """Raises where the elements of t are not its whole value: where its class says, in ``_no_plain_form``, what a
+    program can take in place of them."""
     advice = getattr(type(t), "_no_plain_form", None)
     if advice is not None:
         raise TypeError(f"{op}: there is no form of it for a {type(t).__name__}; {advice}")
