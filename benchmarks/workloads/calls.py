@@ -19,6 +19,12 @@ class Data:
     def __init__(self, array, grad=False):
         self.array, self.grad = array, grad and array.dtype.kind in "fc"
 
+    def realized(self, xp, leaves, grad):
+        made = xp.from_numpy(self.array.copy(order="K") if self.array.ndim else np.array(self.array))
+        if grad and self.grad:
+            leaves.append(made.requires_grad_())
+        return made
+
 
 class Named:
     """An attribute of the library: a dtype, a memory format."""
@@ -61,10 +67,7 @@ def plain(value, torch, grad=None):
 def realized(value, xp, leaves, grad):
     """The value of a library; tensors that need a gradient are added to ``leaves``."""
     if isinstance(value, Data):
-        made = xp.from_numpy(value.array.copy(order="K") if value.array.ndim else np.array(value.array))
-        if grad and value.grad:
-            leaves.append(made.requires_grad_())
-        return made
+        return value.realized(xp, leaves, grad)
     if isinstance(value, Named):
         return getattr(xp, value.name)
     if isinstance(value, (list, tuple)):

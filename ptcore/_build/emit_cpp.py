@@ -29,6 +29,11 @@ def wraps_around(op):
         op.row.formula)
 
 
+def powers(op):
+    """Whether loops for one exponent have shorter code for some exponents."""
+    return "pow" in expr.called(op.row.formula)
+
+
 def formula(op):
     names = {a.name for a in op.params}
     body = expr.to_cpp(op.row.formula, f"{op.family}/rows.py, {op.name}", names)
@@ -45,6 +50,7 @@ def formula(op):
             f"struct op_{op.name} {{\n"
             f"    static constexpr int ninputs = {len(op.tensors)}, nparams = {len(op.params)};\n"
             f"    static constexpr bool wraps = {'true' if wraps_around(op) else 'false'};\n"
+            f"    static constexpr bool powers = {'true' if powers(op) else 'false'};\n"
             f"    static constexpr bool in_blocks = {'true' if in_blocks else 'false'};\n"
             + "".join(f"    template <class T, class P = T>\n"
                       f"    static PT_INLINE {result} {name}({given}) {{\n"
@@ -81,15 +87,16 @@ def loops(family, ops):
                     t = "u" + t
                 level = "FLOAT" if levels.has_lanes(functions, d) else "BASE"
                 cell = f"PT_{level}((loop{n}<op_{op.name}, {t}>))"
-                both = op.row.scalar_loops and n == 2
-                scalar_v = f"PT_{level}((loop_vs<op_{op.name}, {t}>))" if both else "nullptr"
+                both = (op.row.scalar_loops or powers(op)) and n == 2
+                last = "vs" if both else "vvs" if powers(op) else None
+                scalar_v = f"PT_{level}((loop_{last}<op_{op.name}, {t}>))" if last else "nullptr"
                 scalar_s = f"PT_{level}((loop_sv<op_{op.name}, {t}>))" if both else "nullptr"
             entries.append(cell)
             vs.append(scalar_v)
             sv.append(scalar_s)
         text.append(f'    {{"{op.name}",\n     {{{", ".join(entries)}}},\n'
-                    f'     {{{", ".join(vs)}}},\n     {{{", ".join(sv)}}}, {n}, {op.row.cost}}},')
-    text.append("    {nullptr, {}, {}, {}, 0, 0}};")
+                    f'     {{{", ".join(vs)}}},\n     {{{", ".join(sv)}}}, {n}, {op.row.cost}, {int(powers(op))}}},')
+    text.append("    {nullptr, {}, {}, {}, 0, 0, 0}};")
     return "\n".join(text) + "\n"
 
 

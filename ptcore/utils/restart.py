@@ -9,6 +9,7 @@ is repeated, an epoch that is left out.
 import os
 import re
 import signal
+import traceback
 import warnings
 
 from ptcore.serialization import load, save
@@ -259,6 +260,9 @@ class checkpoint_on_signal:
     the same signal: inside the context a child is ended only by ``kill``, unless the child sets ``signal.SIG_DFL`` when
     it starts. Executed programs are not affected.
 
+    A signal that no step has handled is raised again where the context is left, by an exception too; where the signal
+    ends the process, the exception is printed before.
+
     Where ``SystemExit`` leaves the context, the process is about to end, which may take its time (workers, files): a
     further signal ends it at once, with the same code.
 
@@ -313,8 +317,13 @@ class checkpoint_on_signal:
             return                  # the process is ending, and a further signal ends it with its code
         for number, former in self._former.items():
             signal.signal(number, signal.SIG_DFL if former is None else former)
-        if self.received is not None and not self._acted and kind is None:
-            signal.raise_signal(self.received)  # no step has handled the signal, so it is raised again
+        if self.received is None or self._acted:
+            return
+        # No step has handled the signal, so it is raised again. Where it ends the process, nobody else shows the
+        # exception that leaves the context.
+        if value is not None and self._former[self.received] in (None, signal.SIG_DFL):
+            traceback.print_exception(value)
+        signal.raise_signal(self.received)
 
     def _handle(self, number, frame):
         if os.getpid() == self._parent:

@@ -195,3 +195,10 @@ def test_divisors_that_become_zero(dtype, divisor):
         with pytest.raises(ZeroDivisionError, match="integer division by zero"):
             call()
     assert (x % (divisor + 3)).tolist() == [1, 1, 1]
+
+
+def test_no_element_is_divided_by_zero():
+    x = ptcore.zeros(0, 3, dtype=ptcore.int64)
+    for r in (x // 0, x % 0, ptcore.fmod(x, 0), x // ptcore.tensor(0), x.clone().remainder_(0)):
+        assert r.shape == (0, 3)
+        assert r.dtype == ptcore.int64

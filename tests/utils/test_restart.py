@@ -220,8 +220,34 @@ def test_a_signal_that_nobody_asked_for_is_not_lost():
             signal.raise_signal(signal.SIGUSR2)
             assert got == []
         assert got == [signal.SIGUSR2]
+
+        def fails():
+            signal.raise_signal(signal.SIGUSR2)
+            raise KeyError
+
+        with pytest.raises(KeyError), checkpoint_on_signal(Counter(), [signal.SIGUSR2]):
+            fails()
+        assert got == [signal.SIGUSR2] * 2
     finally:
         signal.signal(signal.SIGUSR2, former)
+
+
+@POSIX
+def test_the_exception_that_leaves_is_shown_where_the_signal_ends_the_process():
+    code = """if True:
+        import signal
+        from ptcore.utils.restart import checkpoint_on_signal
+
+        class Counter:
+            def save(self): ...
+
+        with checkpoint_on_signal(Counter()):
+            signal.raise_signal(signal.SIGTERM)
+            raise KeyError("the step failed")
+    """
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGTERM
+    assert done.stderr.rstrip().endswith("KeyError: 'the step failed'")
 
 
 def test_signal_between_epochs(tmp_path):

@@ -50,6 +50,7 @@ cdef extern from "select.h":
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_CLONE = op_id("clone")
+cdef int OP_POW = op_id("pow")          # an exponent of one element is a number to its loops
 
 
 # -- plain operands ------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ cdef object binary(int op, object x, object y):
             if (not key & (info(op).slow | PT_NONCONTIGUOUS) and a.dt == b.dt and a.rank == b.rank
                     and a.count <= SMALL and same_sizes(a.rank, a.dims, b.dims)):
                 entry = pt_loops(op)
-                if entry.loop[a.dt] != NULL:
+                if entry.loop[a.dt] != NULL and (op != OP_POW or b.count != 1):
                     r = new_like(a, out_dtype(op, a.dt))
                     r.flags |= b.flags & PT_STANDARD
                     ptr[0] = address(r)
@@ -151,7 +152,7 @@ cdef object binary(int op, object x, object y):
                     and same_sizes(b.rank, a.dims + a.rank - b.rank, b.dims)):
                 # y is repeated for each row of x (a bias).
                 entry = pt_loops(op)
-                if entry.loop[a.dt] != NULL:
+                if entry.loop[a.dt] != NULL and (op != OP_POW or b.count != 1):
                     return binary_rows(op, a, b, entry, key)
             return any_binary(op, x, y)
         key = a.flags | pt_tls.mode
@@ -269,7 +270,7 @@ cdef object inplace_binary(int op, object x, object y):
                     entry.vs[a.dt](ptr, a.count, NULL)
                     a.storage.version += 1
                     return x
-            elif (a.dt == b.dt and a.rank == b.rank and entry.loop[a.dt] != NULL
+            elif (a.dt == b.dt and a.rank == b.rank and entry.loop[a.dt] != NULL and (op != OP_POW or b.count != 1)
                     and (a is b or not same_memory(a, b))
                     and same_sizes(a.rank, a.dims, b.dims)):
                 ptr[2] = address(b)

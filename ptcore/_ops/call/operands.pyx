@@ -337,6 +337,8 @@ cdef int check_integers(Call *c) except -1:
     divisors would wait for the device, the quotient by zero is 0."""
     if CATEGORY[c.compute] >= 2 or c.column == DEVICE_META:
         return 0
+    if c.o.integers == PT_INT_NONZERO and c.tensors[0] != NULL and not (<Tensor>c.tensors[0]).count:
+        return 0            # nothing is divided
     x = <object>c.operands[c.nin - 1]
     if c.o.integers == PT_INT_NONZERO:
         if isinstance(x, Tensor) and (<Tensor>x).storage.device != DEVICE_CPU:

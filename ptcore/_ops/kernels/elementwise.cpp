@@ -256,6 +256,7 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
     }
     int64_t numel = out->numel;
     if (flat) {
+        if (numel == 1 && op->vs[loop_dtype]) loop = op->vs[loop_dtype];
         int64_t size[MAX_OPERANDS];
         for (int k = 0; k <= nin; k++) size[k] = ITEMSIZE[k ? loop_dtype : result];
         parallel_for(numel, grain_of(op->cost), [&](int64_t begin, int64_t end) {
@@ -286,13 +287,19 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
         e.direct[k] = e.p.numel && e.cast[k].none() && e.p.stride[k][0] == e.cast[k].to_size;
         extra += e.direct[k] ? 0 : 8;
     }
-    if (nin == 2 && e.p.numel && !e.p.blocks) {
-        bool constant1 = e.p.stride[1][0] == 0, constant2 = e.p.stride[2][0] == 0;
-        if (constant2 && !constant1 && op->vs[loop_dtype]) {
-            e.single = 2;
+    /* Where every loop rounds alike, it is enough that the operand is one number in a row. */
+    const auto is_one_number = [&](int k) {
+        if (!op->powers) return !e.p.blocks && e.p.stride[k][0] == 0;
+        bool one = true;
+        for (int d = 0; d < in[k - 1].ndim; d++)
+            one &= in[k - 1].strides[d] == 0 || in[k - 1].sizes[d] == 1;
+        return one;
+    };
+    if (e.p.numel) {
+        if (op->vs[loop_dtype] && is_one_number(nin)) {
+            e.single = nin;
             e.loop = op->vs[loop_dtype];
-        }
-        if (constant1 && !constant2 && op->sv[loop_dtype]) {
+        } else if (op->sv[loop_dtype] && is_one_number(1)) {
             e.single = 1;
             e.loop = op->sv[loop_dtype];
         }

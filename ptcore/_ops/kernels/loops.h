@@ -19,7 +19,7 @@ extern "C" {
 typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
 
 /* The loops of one elementwise op at one ISA level, indexed by compute dtype. vs/sv: the
- * second/first input is a single element (binary arithmetic only, else NULL). Half types and stored
+ * last/first input is a single element (binary arithmetic and powers, else NULL). Half types and stored
  * types have no loops of their own: the runner goes through tiles of float32 or complex64. */
 typedef struct pt_elementwise {
     const char *name;
@@ -28,6 +28,8 @@ typedef struct pt_elementwise {
     pt_loop sv[PT_NDTYPES];
     int32_t nin;
     int32_t cost;               /* about ns per 16 elements: decides when to use threads */
+    int32_t powers;             /* vs and sv round otherwise than loop: they are for calls where
+                                   that operand is one number in all rows */
 } pt_elementwise;
 
 /* out = loop(in...): every input is cast to compute_dtype, and the loop's result (of

@@ -92,24 +92,63 @@ template <class Op, class T> void loop4(char *const *ptr, int64_t n, const void 
         out[i] = apply<Op, T>(p, at(x, i), at(y, i), at(z, i), at(w, i));
 }
 
+// Calls run(y) with a literal for y where it is one of the numbers for which powers have shorter
+// code.
+template <class Op, class T, class Run> PT_INLINE void with_literal(T y, Run run) {
+    if constexpr (Op::powers) {
+        if (y == T(2)) return run(T(2));
+        if (y == T(3)) return run(T(3));
+        if constexpr (std::is_floating_point_v<T>) {
+            if (y == T(4)) return run(T(4));
+            if (y == T(-1)) return run(T(-1));
+            if (y == T(-2)) return run(T(-2));
+            if (y == T(0.5)) return run(T(0.5));
+            if (y == T(-0.5)) return run(T(-0.5));
+            if (y == T(1)) return run(T(1));
+        } else if constexpr (std::is_integral_v<T>) {
+            if (y == T(4)) return run(T(4));
+        }
+    }
+    run(y);
+}
+
 template <class Op, class T> void loop_vs(char *const *ptr, int64_t n, const void *params) {
     const Params<T> p(params, Op::nparams);
     using R = decltype(apply<Op, T>(p, T(), T()));
     R *out = reinterpret_cast<R *>(ptr[0]);
     const T *x = reinterpret_cast<const T *>(ptr[1]);
-    const T y = at(reinterpret_cast<const T *>(ptr[2]), 0);
-    PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), y);
+    with_literal<Op>(at(reinterpret_cast<const T *>(ptr[2]), 0), [=](T y) PT_INLINED {
+        PT_IVDEP
+        for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), y);
+    });
+}
+
+// The derivative of a power by its base, for one exponent.
+template <class Op, class T> void loop_vvs(char *const *ptr, int64_t n, const void *params) {
+    const Params<T> p(params, Op::nparams);
+    T *out = reinterpret_cast<T *>(ptr[0]);
+    const T *x = reinterpret_cast<const T *>(ptr[1]);
+    const T *y = reinterpret_cast<const T *>(ptr[2]);
+    with_literal<Op>(*reinterpret_cast<const T *>(ptr[3]), [=](T z) PT_INLINED {
+        PT_IVDEP
+        for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x[i], y[i], z);
+    });
 }
 
 template <class Op, class T> void loop_sv(char *const *ptr, int64_t n, const void *params) {
     const Params<T> p(params, Op::nparams);
     using R = decltype(apply<Op, T>(p, T(), T()));
     R *out = reinterpret_cast<R *>(ptr[0]);
-    const T x = at(reinterpret_cast<const T *>(ptr[1]), 0);
+    const T base = at(reinterpret_cast<const T *>(ptr[1]), 0);
     const T *y = reinterpret_cast<const T *>(ptr[2]);
-    PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x, at(y, i));
+    const auto run = [=](T x) PT_INLINED {
+        PT_IVDEP
+        for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, x, at(y, i));
+    };
+    if constexpr (Op::powers) {
+        if (base == T(2)) return run(T(2));
+    }
+    run(base);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
     into->name = from->name;
     into->nin = from->nin;
     into->cost = from->cost;
+    into->powers = from->powers;
     for (int d = 0; d < PT_NDTYPES; d++) {
         if (from->loop[d]) into->loop[d] = from->loop[d];
         if (from->vs[d]) into->vs[d] = from->vs[d];

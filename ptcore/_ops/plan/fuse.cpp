@@ -282,11 +282,16 @@ instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const can
     for (int k = 1; k < n; k++) {
         const form &f = c.forms[k];
         if (f.kind == SINGLE ||
-            (f.kind == REPEATED && has_rows(f) && dtypes.reads(s.views[size_t(k)].dtype)))
+            (f.kind == REPEATED && !s.op->powers && has_rows(f) &&
+             dtypes.reads(s.views[size_t(k)].dtype)))
             singles++, at_single = k;
     }
-    if (n == 3 && singles == 1) {
-        pt_loop special = at_single == 2 ? s.op->vs[loop] : s.op->sv[loop];
+    if (s.op->powers && (c.numel == 1 || c.forms[n - 1].kind == SINGLE))
+        singles = 1, at_single = n - 1;
+    if (n >= 3 && singles == 1) {
+        pt_loop special = nullptr;
+        if (at_single == n - 1) special = s.op->vs[loop];
+        else if (at_single == 1) special = s.op->sv[loop];
         if (special) in.loop = special, in.one = at_single;
     }
     if (loop == dtypes.result && (loop == PT_FLOAT32 || loop == PT_FLOAT64) &&

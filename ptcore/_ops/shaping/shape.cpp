@@ -28,6 +28,70 @@ inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t c
 }
 
 /* Fills the output in order: row after row, and in each row the pieces of the inputs. */
+/* to[r * row] = from[r] for short pieces of B bytes. */
+template <int B>
+inline void strew(char *PT_RESTRICT to, int64_t row, const char *PT_RESTRICT from, int64_t n) {
+    for (int64_t r = 0; r < n; ++r) std::memcpy(to + r * row, from + r * B, B);
+}
+inline void strew(char *PT_RESTRICT to, int64_t row, const char *PT_RESTRICT from, int64_t n,
+                  int64_t bytes) {
+    switch (bytes) {
+    case 1: return strew<1>(to, row, from, n);
+    case 2: return strew<2>(to, row, from, n);
+    case 4: return strew<4>(to, row, from, n);
+    case 8: return strew<8>(to, row, from, n);
+    case 12: return strew<12>(to, row, from, n);
+    case 16: return strew<16>(to, row, from, n);
+    case 24: return strew<24>(to, row, from, n);
+    case 32: return strew<32>(to, row, from, n);
+    }
+    for (int64_t r = 0; r < n; ++r)
+        for (int64_t k = 0; k < bytes; ++k) to[r * row + k] = from[r * bytes + k];
+}
+/* Elements of N inputs in turn. */
+template <int N, class T>
+inline void interleave(T *PT_RESTRICT to, const T *const *from, int64_t n) {
+    const T *x[N];
+    for (int k = 0; k < N; ++k) x[k] = from[k];
+    PT_IVDEP
+    for (int64_t r = 0; r < n; ++r)
+        for (int k = 0; k < N; ++k) to[r * N + k] = x[k][r];
+}
+
+/* Rows of pieces of at most SHORT_PIECE bytes, by parts of the rows whose output stays in the
+ * nearest cache while each input is written to it. */
+constexpr int64_t SHORT_PIECE = 32, NEAR_BYTES = 8192;
+inline void cat_short(pt_call *call, int64_t dim, int64_t row, int64_t after) {
+    const pt_view &out = call->out[0];
+    const int64_t item = ITEMSIZE[out.dtype], bytes = row * item;
+    bool single = (call->nin == 2 || call->nin == 4) && row == call->nin;
+    for (int i = 0; i < call->nin; ++i) single = single && call->in[i].numel;
+    parallel_for(out.numel / row, grain_rows(row), [&](int64_t begin, int64_t end) {
+        if (single)
+            return visit_size(call, out.dtype, [&](auto tag) {
+                using T = PT_TYPE(tag);
+                const T *from[4];
+                for (int i = 0; i < call->nin; ++i) from[i] = input<T>(call, i) + begin;
+                T *to = output<T>(call) + begin * row;
+                if (row == 2) interleave<2>(to, from, end - begin);
+                else interleave<4>(to, from, end - begin);
+                return int(PT_OK);
+            });
+        const int64_t part = bytes < NEAR_BYTES ? NEAR_BYTES / bytes : 1;
+        for (int64_t r = begin; r < end; r += part) {
+            const int64_t n = min64(part, end - r);
+            char *to = out.data + r * bytes;
+            for (int i = 0; i < call->nin; ++i) {
+                const pt_view &x = call->in[i];
+                const int64_t piece = x.numel ? x.sizes[dim] * after * item : 0;
+                if (piece) strew(to, bytes, x.data + r * piece, n, piece);
+                to += piece;
+            }
+        }
+        return int(PT_OK);
+    });
+}
+
 inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t after) {
     const pt_view &out = call->out[0];
     const int64_t item = ITEMSIZE[out.dtype];
@@ -81,7 +145,13 @@ int cat_kernel(pt_call *call) {
     for (int i = 0; i < call->nin; ++i)
         contiguous = contiguous && (call->in[i].contiguous || call->in[i].numel == 0);
     if (contiguous && out.numel) {
-        cat_contiguous(call, dim, out.sizes[dim] * after, after);
+        bool pieces_are_short = true;
+        for (int i = 0; i < call->nin; ++i)
+            pieces_are_short = pieces_are_short && (call->in[i].numel == 0 ||
+                call->in[i].sizes[dim] * after * ITEMSIZE[out.dtype] <= SHORT_PIECE);
+        if (pieces_are_short)
+            cat_short(call, dim, out.sizes[dim] * after, after);
+        else cat_contiguous(call, dim, out.sizes[dim] * after, after);
         return PT_OK;
     }
     return visit_size(call, out.dtype, [&](auto tag) {

@@ -287,7 +287,16 @@ PT_INLINE complex128 atan(complex128 z) { return over_i(atanh(times_i(z))); }
 
 /* ---- powers ---- */
 
-PT_NOINLINE complex128 pow(complex128 x, complex128 y) {
+/* Exponents for which products are as exact as the product of two numbers. */
+template<class T> PT_INLINE bool pow_by_products(complex<T> x, complex<T> y, complex<T> *r) {
+    if (!(PT_KNOWN(y.re) && PT_KNOWN(y.im)) || y.im != T(0)) return false;
+    if (y.re == T(2)) return *r = x * x, true;
+    if (y.re == T(3)) return *r = x * x * x, true;
+    if (y.re == T(1)) return *r = x, true;
+    return false;
+}
+
+PT_NOINLINE complex128 pow_called(complex128 x, complex128 y) {
     if (y == complex128(0.0)) return {1.0, 0.0};
     if (x == complex128(0.0)) {
         if (y.re > 0) return {0.0, 0.0};
@@ -369,8 +378,14 @@ PT_COMPLEX64_1(sigmoid)
 PT_INLINE complex64 logaddexp(complex64 x, complex64 y) {
     return complex64(logaddexp(complex128(x), complex128(y)));
 }
+PT_INLINE complex128 pow(complex128 x, complex128 y) {
+    complex128 known;
+    return pow_by_products(x, y, &known) ? known : pow_called(x, y);
+}
 PT_INLINE complex64 pow(complex64 x, complex64 y) {
-    return complex64(pow(complex128(x), complex128(y)));
+    complex64 known;
+    if (pow_by_products(x, y, &known)) return known;
+    return complex64(pow_called(complex128(x), complex128(y)));
 }
 }}  /* namespace pt, unnamed */
 #endif

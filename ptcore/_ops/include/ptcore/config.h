@@ -26,9 +26,11 @@ typedef unsigned long long uint64_t;
 #define PT_CAT_(a, b) a##b
 #define PT_CAT(a, b) PT_CAT_(a, b)
 
+/* PT_INLINED is PT_INLINE for lambdas: it stands behind their arguments. */
 #if defined(__CUDACC_RTC__)
 #  define PT_HOST_DEVICE __host__ __device__
 #  define PT_INLINE PT_HOST_DEVICE __forceinline__
+#  define PT_INLINED
 #  define PT_NOINLINE static __device__ __noinline__
 #  define PT_RESTRICT __restrict__
 #  define PT_IVDEP
@@ -36,6 +38,7 @@ typedef unsigned long long uint64_t;
 #elif defined(_MSC_VER) && !defined(__clang__)
 #  define PT_HOST_DEVICE
 #  define PT_INLINE __forceinline
+#  define PT_INLINED
 #  define PT_NOINLINE static __declspec(noinline)
 #  define PT_RESTRICT __restrict
 #  define PT_IVDEP __pragma(loop(ivdep))
@@ -43,6 +46,7 @@ typedef unsigned long long uint64_t;
 #else
 #  define PT_HOST_DEVICE
 #  define PT_INLINE inline __attribute__((always_inline))
+#  define PT_INLINED __attribute__((always_inline))
 #  define PT_NOINLINE __attribute__((noinline, unused)) static
 #  define PT_RESTRICT __restrict__
 #  if defined(__clang__)
@@ -51,6 +55,16 @@ typedef unsigned long long uint64_t;
 #    define PT_IVDEP _Pragma("GCC ivdep")
 #  endif
 #  define PT_UNLIKELY(c) __builtin_expect(!!(c), 0)
+#endif
+
+/* Whether shorter code for some values of x is worth a test of x: where the compiler knows it, and
+ * on CUDA, where a branch that all threads take alike costs next to nothing. */
+#if defined(__CUDACC_RTC__)
+#  define PT_KNOWN(x) true
+#elif defined(__GNUC__) || defined(__clang__)
+#  define PT_KNOWN(x) __builtin_constant_p(x)
+#else
+#  define PT_KNOWN(x) false
 #endif
 
 /* A fused multiply-add of doubles and of floats that is one instruction, for error terms. */

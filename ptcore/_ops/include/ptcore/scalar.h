@@ -275,6 +275,13 @@ template<class T> PT_INLINE T int_floor_divide(T x, T y) {
 /* By squaring, modulo 2^bits. A negative exponent: 1 for 1, +-1 for -1, else 0, as in torch. */
 template<class T> PT_INLINE T int_pow(T x, T y) {
     typedef typename wrapping<T>::type U;
+    if (PT_KNOWN(y)) {
+        if (y == T(2)) return (T)((U)x * (U)x);
+        if (y == T(3)) return (T)((U)x * (U)x * (U)x);
+        if (y == T(4)) return (T)(((U)x * (U)x) * ((U)x * (U)x));
+    }
+    if (PT_KNOWN(x) && x == T(2))
+        return y < T(0) || y >= T(8 * sizeof(T)) ? T(0) : (T)(U(1) << y);
     if (y < T(0)) return x == T(1) ? T(1) : x == T(-1) ? ((y & 1) ? T(-1) : T(1)) : T(0);
     U r = 1, b = (U)x, e = (U)y;
     for (; e; e >>= 1, b *= b) r = (e & 1) ? r * b : r;

@@ -28,7 +28,28 @@ template<class T> PT_INLINE T pow_special(T x, T y, T r) {
     return (y == T(0)) | (x == T(1)) ? T(1) : r;
 }
 
+/* Exponents for which products, a quotient or a root are exacter and shorter. Sets *r and returns
+ * true for these. As IEEE 754 has it, pow(-0, 0.5) is +0 and pow(-inf, 0.5) +inf, unlike sqrt. */
+template<class T> PT_INLINE bool pow_by_products(T x, T y, T *r) {
+    typedef double wide;        /* of floats, cubes and fourth powers are rounded once */
+    if (y == T(2)) return *r = x * x, true;
+    if (y == T(3)) return *r = (T)((wide)x * x * x), true;
+    if (y == T(4)) return *r = (T)(((wide)x * x) * ((wide)x * x)), true;
+    if (y == T(-1)) return *r = T(1) / x, true;
+    if (y == T(-2)) return *r = (T(1) / x) * (T(1) / x), true;
+    if (y == T(0.5) || y == T(-0.5)) {
+        const T root = x == -infinity<T>() ? infinity<T>() : sqrt(x) + T(0);
+        return *r = y > T(0) ? root : T(1) / root, true;
+    }
+    if (y == T(1)) return *r = x, true;
+    if (y == T(0)) return *r = T(1), true;
+    return false;
+}
+
 PT_INLINE float pow(float x, float y) {
+    float known;
+    if (PT_KNOWN(y) && pow_by_products(x, y, &known)) return known;
+    if (PT_KNOWN(x) && x == 2.f) return exp2(y);
     double a = abs(x), e, f = log_split(a, &e), s = f / (2.0 + f), z = s * s;
     double l = e + s * poly(z, 2.8853900817779268, 0.9617966940297387, 0.5770779565484514,
                             0.4122084851589495, 0.3199185012298715, 0.28290595729709733);
@@ -42,6 +63,9 @@ PT_INLINE float pow(float x, float y) {
 }
 
 PT_INLINE double pow(double x, double y) {
+    double known;
+    if (PT_KNOWN(y) && pow_by_products(x, y, &known)) return known;
+    if (PT_KNOWN(x) && x == 2.0) return exp2(y);
     double a = abs(x), e, f = log_split(a, &e);
     /* s = f/(2 + f) = sh + sl */
     double v = 1.0 / (2.0 + f), s = f * v, sh = high_half(s);
