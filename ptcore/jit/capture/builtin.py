@@ -23,7 +23,6 @@ from ptcore.jit.capture.calls import (
     name_of,
     native,
 )
-from ptcore.jit.capture.guards import class_value
 from ptcore.jit.capture.kinds import NUMBERS, is_value
 
 
@@ -117,12 +116,13 @@ def _extreme(f):
 
 
 def _orderable(r, keys):
-    """Refuses objects of classes with an ``__lt__`` written in Python."""
+    """Refuses objects of classes with an ``__lt__`` or ``__gt__`` written in Python."""
     for k in keys:
         if isinstance(k, (tuple, list)):
             _orderable(r, k)
-        elif type(k) not in NUMBERS and isinstance(class_value(type(k), "__lt__"), types.FunctionType):
-            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__")
+        elif type(k) not in NUMBERS and any([isinstance(r.in_class(type(k), name), types.FunctionType)
+                                             for name in ("__lt__", "__gt__")]):
+            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__ or __gt__")
 
 
 def _keys(r, items, key):

@@ -15,6 +15,7 @@ from ptcore.jit.capture.kinds import (
     SETS,
     VALUES,
     is_container,
+    is_heap_type,
     is_mapping,
     is_sequence,
     value_base,
@@ -57,9 +58,9 @@ class Operators:
     def truth_of_object(self, x, cls, source):
         if isinstance(x, OBJECTS) and not isinstance(x, type):
             return True
-        if source is not None and is_container(x):
+        found = ABSENT if not is_heap_type(cls) and is_container(x) else self.in_class(cls, "__bool__")
+        if source is not None and found is ABSENT and is_container(x):
             return self.length(x) != 0
-        found = self.in_class(cls, "__bool__")
         if isinstance(found, types.FunctionType):
             return self.truth(self.call(found, x))
         if found is ABSENT:
@@ -140,7 +141,7 @@ class Operators:
                     raise TypeError(f"unsupported operand type(s) for {word}: {type(a).__name__!r} and "
                                     f"{type(b).__name__!r}")
                 return result
-        if isinstance(other, types.FunctionType):
+        if isinstance(other, types.FunctionType) and not self.takes_as_number(a, b):
             if not isinstance(a, Tensor) and mine is not ABSENT and not isinstance(mine, types.FunctionType):
                 result = getattr(type(a), f"__{word}__")(a, b)
                 if result is not NotImplemented:
@@ -151,6 +152,11 @@ class Operators:
             a, b = self.read(a), self.read(b)
             return getattr(operator, name)(*[x if is_container(x) else self.index(x) for x in (a, b)])
         return getattr(operator, name)(self.native(a), self.native(b))
+
+    @staticmethod
+    def takes_as_number(a, b):
+        """Whether the operators of a tensor ``a`` take ``b``, of a subclass of numbers, without asking its methods."""
+        return isinstance(a, Tensor) and isinstance(b, (int, float, complex)) and value_base(type(b)) is not None
 
     def augmented(self, name, a, b):
         if self.is_simple(a) and self.is_simple(b) and self.replaced(a, f"__{name}__") is None:
@@ -188,6 +194,8 @@ class Operators:
             return getattr(operator, name)(a, b)
         for x, y, word in ((a, b, name), (b, a, COMPARED[name])):
             found = self.in_class(type(x), f"__{word}__")
+            if self.takes_as_number(y, x) and x is b:
+                break
             if isinstance(found, types.FunctionType):
                 result = self.call(found, x, y)
                 if result is not NotImplemented:
@@ -262,6 +270,8 @@ class Operators:
         """``a == b`` of two lists, tuples or dictionaries; NotImplemented for others."""
         for cls in (list, tuple, deque):
             if isinstance(a, cls) and isinstance(b, cls):
+                if not is_sequence(a) or not is_sequence(b):
+                    return NotImplemented
                 if self.length(a) != self.length(b):
                     return False
                 return all([self.is_equal(x, y) for x, y in zip(self.elements(a), self.elements(b))])
@@ -309,15 +319,21 @@ class Operators:
         """What stands behind ``except``: a class, or a tuple of such, whose elements are guarded."""
         return tuple([self.classes_caught(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
 
-    def caught(self):
+    def caught(self, is_named):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
-        the tracer may have raised."""
+        the tracer may have raised. Errors of operations have another text in a capture: they are raised again where the
+        handler names them."""
         error = sys.exc_info()[1]
         if isinstance(error, Stop):
             raise error
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        space = trace.tb_frame.f_globals
+        if space is NAMESPACE:
+            return
+        name = space.get("__name__", "")
         if isinstance(error, RuntimeError):
-            trace = error.__traceback__
-            while trace.tb_next is not None:
-                trace = trace.tb_next
-            if trace.tb_frame.f_globals is not NAMESPACE:
-                self.unsupported(f"it handles an error that an operation raised: {error}")
+            self.unsupported(f"it handles an error that an operation raised: {error}")
+        elif is_named and name.startswith("ptcore.") and not name.startswith("ptcore.jit.capture."):
+            self.unsupported(f"it reads an error that an operation raised: {error}")

@@ -16,7 +16,7 @@ from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.effects import SetGrad, outside_method
-from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
+from ptcore.jit.capture.guards import ABSENT, Source, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     ASKED,
     FIELD,
@@ -305,8 +305,8 @@ class Recorder(Operators):
                                                  f"{x.__name__}.{name}"))
         if name in calls.TENSOR_REFUSED and issubclass(x, Tensor):
             self.unsupported(f"it uses {x.__name__}.{name}")
-        meta = class_value(type(x), name)
-        if meta is not ABSENT and hasattr(type(meta), "__set__"):
+        meta = self.in_class(type(x), name)
+        if meta is not ABSENT and self.in_class(type(meta), "__set__") is not ABSENT:
             self.unsupported(f"{x.__name__}.{name} is a property of a metaclass")
         raw = self.in_class(x, name)
         if raw is ABSENT:
@@ -318,12 +318,14 @@ class Recorder(Operators):
             return self.bound(meta, x, type(x), name)
         if isinstance(raw, (staticmethod, classmethod, types.ClassMethodDescriptorType)):
             return self.bound(raw, None, x, name)
-        if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
+        if isinstance(raw, OBJECTS) or self.in_class(type(raw), "__get__") is ABSENT:
             return self.track(raw, self.class_source(x, name))
         self.unsupported(f"{x.__name__}.{name} is a descriptor")
 
     def super_attribute(self, x, name):
         start, cls, self_ = x.__thisclass__, x.__self_class__, x.__self__
+        base = self.source_of(self.constant(cls))
+        self.guard("is", self.source("attribute", base, "__mro__", f"{base}.__mro__"), cls.__mro__)
         for c in cls.__mro__[cls.__mro__.index(start) + 1:]:
             space = c.__dict__
             if is_heap_type(c):
@@ -332,7 +334,7 @@ class Recorder(Operators):
                     self.guard("no key", base, name)
                     continue
                 source = self.source("item", base, name, f"{c.__name__}.{name}")
-                if not hasattr(type(space[name]), "__get__"):
+                if self.in_class(type(space[name]), "__get__") is ABSENT:
                     return self.track(space[name], source)
                 self.guard("is", source, space[name])
             elif name not in space:
@@ -351,14 +353,14 @@ class Recorder(Operators):
             return types.MethodType(self.constant(raw.__func__), cls)
         if isinstance(raw, staticmethod):
             return self.constant(raw.__func__)
-        if not hasattr(type(raw), "__get__"):
+        getter = self.in_class(type(raw), "__get__")
+        if getter is ABSENT:
             return self.track(raw, self.class_source(cls, name))
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
                             types.BuiltinFunctionType, *calls.OWN_FUNCTIONS)):
             return raw.__get__(x, cls)
         if isinstance(raw, functools.cached_property):
             self.unsupported(f"{cls.__name__}.{name} is a cached_property: the first read writes the attribute")
-        getter = class_value(type(raw), "__get__")
         if isinstance(getter, types.FunctionType):
             return self.call(types.MethodType(getter, self.constant(raw, f"{cls.__name__}.{name}")), x, cls)
         self.unsupported(f"{cls.__name__}.{name} is a descriptor of class {type(raw).__name__}")
@@ -372,7 +374,7 @@ class Recorder(Operators):
         if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
             value = getattr(x, name)
             return value if source is None or is_bound(value) else self.asked(x, name, source)
-        if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
+        if isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType):
             self.unsupported(f"class {cls.__name__} has its own __getattribute__")
         made = None if source is None else outside_method(x, name)
         if made is not None:
@@ -382,20 +384,24 @@ class Recorder(Operators):
         if kind is FIELD and issubclass(cls, tuple):
             return self.item(x, cls._fields.index(name))
         if raw is not ABSENT and any([self.in_class(kind, n) is not ABSENT for n in ("__set__", "__delete__")]):
+            asks = True
             if isinstance(raw, property):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
                 if isinstance(raw.fget, types.FunctionType):
                     return self.call(raw.fget, x)
             elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
-                return self.bound(raw, x, cls, name)
-            try:
-                return self.asked(x, name, source)
-            except AttributeError:
-                more = self.in_class(cls, "__getattr__")
-                if isinstance(more, types.FunctionType):
-                    return self.call(more, x, name)
-                raise
+                if self.in_class(kind, "__get__") is not ABSENT:
+                    return self.bound(raw, x, cls, name)
+                asks = False                # the instance's own entry comes first
+            if asks:
+                try:
+                    return self.asked(x, name, source)
+                except AttributeError:
+                    more = self.in_class(cls, "__getattr__")
+                    if isinstance(more, types.FunctionType):
+                        return self.call(more, x, name)
+                    raise
         space = getattr(x, "__dict__", None) if cls.__dictoffset__ else None
         if space is not None:
             if name in space:
@@ -582,7 +588,7 @@ class Recorder(Operators):
             if index in x:
                 text = repr(index) if type(index) in VALUES else getattr(index, "__qualname__", type(index).__name__)
                 return self.track(x[index], self.source("item", source, index, f"{source}[{text}]"))
-            if hasattr(cls, "__missing__"):
+            if self.in_class(cls, "__missing__") is not ABSENT:
                 self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
             self.guard("no key", source, index)
             raise KeyError(index)

@@ -409,7 +409,7 @@ class Writer(ast.NodeTransformer):
     def visit_Try(self, node):
         handlers = []
         for h in node.handlers:
-            caught = ast.copy_location(ast.Expr(self.ask(h, "caught")), h)
+            caught = ast.copy_location(ast.Expr(self.ask(h, "caught", h.name is not None)), h)
             kinds = None if h.type is None else self.ask(h, "classes_caught", self.visit(h.type))
             handlers.append(ast.copy_location(ast.ExceptHandler(kinds, h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))

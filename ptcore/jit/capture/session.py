@@ -534,7 +534,7 @@ class Overlap:
 
     def pattern(self, args):
         places = {}
-        return tuple([places.setdefault(s.fetch(args).untyped_storage().data_ptr(), k)
+        return tuple([places.setdefault(s.fetch(args).untyped_storage()._address, k)
                       for k, s in enumerate(self.sources)])
 
     def __call__(self, value, args):
