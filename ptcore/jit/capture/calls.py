@@ -625,6 +625,8 @@ def _instance(r, cls, args, kwargs):
         if meta.__name__ == "EnumType" or meta.__name__ == "EnumMeta":
             return cls(*args, **kwargs)
         r.unsupported(f"class {cls.__name__} is made by a metaclass")
+    if isinstance(r.in_class(cls, "__del__"), types.FunctionType):
+        r.unsupported(f"it makes a {cls.__name__}, whose __del__ is called at any time")
     new, init = r.in_class(cls, "__new__"), r.in_class(cls, "__init__")
     if dataclasses.is_dataclass(cls) and isinstance(init, types.FunctionType) and is_generated(init):
         return _dataclass(r, cls, args, kwargs)
@@ -678,6 +680,8 @@ class _Managed:
         self.r.capture.watching -= 1
         if isinstance(error, Stop):
             return False
+        if isinstance(error, Exception):
+            self.r.check_error(error, True)
         return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))
 
 

@@ -323,17 +323,28 @@ class Operators:
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
         the tracer may have raised. Errors of operations have another text in a capture: they are raised again where the
         handler names them."""
+        self.check_error(sys.exc_info()[1], is_named)
+
+    def finished(self):
+        """The first call of each ``finally``, which may drop the error by ``return``, ``break`` or ``continue``."""
         error = sys.exc_info()[1]
+        if error is not None:
+            self.check_error(error, False)
+
+    def check_error(self, error, is_named):
+        """Refuses to go on behind an error that the program itself would not meet, or not with this text."""
         if isinstance(error, Stop):
             raise error
         trace = error.__traceback__
+        if trace is None:
+            return
         while trace.tb_next is not None:
             trace = trace.tb_next
         space = trace.tb_frame.f_globals
         if space is NAMESPACE:
             return
         name = space.get("__name__", "")
-        if isinstance(error, RuntimeError):
+        if isinstance(error, RuntimeError) or self.capture.symbolic:    # no guard says which symbols raise it
             self.unsupported(f"it handles an error that an operation raised: {error}")
         elif is_named and name.startswith("ptcore.") and not name.startswith("ptcore.jit.capture."):
             self.unsupported(f"it reads an error that an operation raised: {error}")

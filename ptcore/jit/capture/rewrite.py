@@ -416,8 +416,10 @@ class Writer(ast.NodeTransformer):
         body = self.statements(node.body)
         if node.finalbody or not all(map(_raises_again, node.handlers)):
             body = [self.at(node, ast.With([ast.withitem(self.ask(node, "watched"), None)], body))]
-        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse),
-                                         self.statements(node.finalbody)), node)
+        final = self.statements(node.finalbody)
+        if any([isinstance(x, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for x in ast.walk(s)]):
+            final.insert(0, self.at(node, ast.Expr(self.ask(node, "finished"))))
+        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse), final), node)
 
     def visit_Import(self, node):
         made = []
