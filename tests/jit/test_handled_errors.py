@@ -175,8 +175,35 @@ class Swallows:
                 continue  # noqa: B012
         return x + made
 
+    @staticmethod
+    def raises(x, i, note):
+        made = 0
+        try:
+            try:
+                note(3)
+                made = 1
+                x = x[i]
+            finally:
+                raise ValueError
+        except ValueError:
+            return x + made
 
-@pytest.mark.parametrize("name", ["returns", "breaks", "continues"])
+    @staticmethod
+    def names(x, i, note):
+        made = 0
+        try:
+            try:
+                note(4)
+                made = 1
+                x = x[i]
+            except absent:
+                pass
+        except NameError:
+            return x - made
+        return x + made
+
+
+@pytest.mark.parametrize("name", ["returns", "breaks", "continues", "raises", "names"])
 def test_errors_that_a_final_clause_drops(name):
     program = getattr(Swallows, name)
     for note in (print, lambda k: None):
@@ -190,7 +217,7 @@ def test_indices_that_are_symbols():
     """No guard says which values of a symbol raise an error that the tracer meets."""
     def program(x, i):
         try:
-            return x[i]
+            return x[int(i * 1.0)]
         except Exception:
             return -x
     for f in (program, lambda x, i: _suppressed(x, i)):

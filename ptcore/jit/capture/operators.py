@@ -315,9 +315,12 @@ class Operators:
         """The context of the body of ``try``."""
         return calls.Watched(self.capture)
 
-    def classes_caught(self, x):
-        """What stands behind ``except``: a class, or a tuple of such, whose elements are guarded."""
-        return tuple([self.classes_caught(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
+    def classes_caught(self, behind):
+        """What stands behind ``except``, as a function: a class, or a tuple of such, whose elements are guarded."""
+        return () if isinstance(sys.exc_info()[1], Stop) else self.classes_in(behind())
+
+    def classes_in(self, x):
+        return tuple([self.classes_in(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
 
     def caught(self, is_named):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
@@ -326,7 +329,8 @@ class Operators:
         self.check_error(sys.exc_info()[1], is_named)
 
     def finished(self):
-        """The first call of each ``finally``, which may drop the error by ``return``, ``break`` or ``continue``."""
+        """The first call of each ``finally``, which may drop the error: by ``return``, ``break``, ``continue``, or
+        another error."""
         error = sys.exc_info()[1]
         if error is not None:
             self.check_error(error, False)

@@ -410,14 +410,14 @@ class Writer(ast.NodeTransformer):
         handlers = []
         for h in node.handlers:
             caught = ast.copy_location(ast.Expr(self.ask(h, "caught", h.name is not None)), h)
-            kinds = None if h.type is None else self.ask(h, "classes_caught", self.visit(h.type))
+            kinds = None if h.type is None else self.ask(h, "classes_caught", self.later(h.type))
             handlers.append(ast.copy_location(ast.ExceptHandler(kinds, h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))
         body = self.statements(node.body)
         if node.finalbody or not all(map(_raises_again, node.handlers)):
             body = [self.at(node, ast.With([ast.withitem(self.ask(node, "watched"), None)], body))]
         final = self.statements(node.finalbody)
-        if any([isinstance(x, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for x in ast.walk(s)]):
+        if final:
             final.insert(0, self.at(node, ast.Expr(self.ask(node, "finished"))))
         return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse), final), node)
 
