@@ -457,6 +457,9 @@ WAYS = [
     ("text of a deque", "", "str(collections.deque([x.shape[0]])) + str(frozenset([x.shape[0]]))", []),
     # -- errors
     ("handled key", "D@ = {'a': 1.0}", "tried(lambda: D@['a'], KeyError)", ["D@.clear()", "D@['a'] = 4.0"]),
+    ("handled element", "L@ = [1.0]\nT@ = (2.0,)",
+     "(tried(lambda: L@[1], IndexError), tried(lambda: T@[-2], IndexError))",
+     ["L@.append(4.0)", "T@ = (3.0, 5.0)", "L@.clear()", "L@.extend([6.0, 7.0])"]),
     ("handled division", "K@ = 1.5", "tried(lambda: x * (1 / K@), ZeroDivisionError)",
      ["K@ = 2.5", "K@ = 0.0", "K@ = 3.5"]),
     ("tuple of errors", "E@ = (KeyError, (IndexError,))\ndef bad@():\n    try: return [][0]\n"
@@ -488,10 +491,6 @@ WAYS = [
     ("writes around an error",
      "b@ = pt.zeros(2)\nt@ = pt.eye(2)\ndef f@():\n    b@.add_(1)\n    y = pt.linalg.inv(t@)\n    b@.add_(10)\n"
      "    return y\n", "f@()", ["t@.zero_()", "t@.fill_diagonal_(1.0)"], "b@.tolist()"),
-    ("error before a step",
-     "w@ = nn.Parameter(pt.ones(2, 2))\nq@ = pt.optim.SGD([w@], 0.5)\nt@ = pt.tensor([0, 1])\ndef f@():\n"
-     "    try: nn.functional.cross_entropy(w@, t@).backward()\n    except IndexError: return 'skipped'\n"
-     "    q@.step()\n    q@.zero_grad()\n    return 'done'\n", "f@()", ["t@[0] = 5", "t@[0] = 0"], "w@.tolist()"),
     ("text of an error",
      "K@ = 7\ndef f@(v):\n    try: return v[K@]\n    except IndexError as error: return str(error)\n", "f@(x)",
      ["K@ = 1", "K@ = -9", "K@ = 8"]),

@@ -277,3 +277,19 @@ def test_writes_before_an_error_are_there():
             with contextlib.suppress(RuntimeError):
                 f(z, matrix)
         assert x.tolist() == y.tolist()
+
+
+def test_elements_that_are_there_later():
+    values = [1.0]
+
+    def program(x):
+        try:
+            return x * values[1]
+        except IndexError:
+            return -x
+    compiled = pt.compile(program)
+    for more in (2.0, 3.0):
+        for _ in range(6):
+            np.testing.assert_array_equal(compiled(pt.ones(2)).numpy(), program(pt.ones(2)).numpy())
+        values.append(more)
+    np.testing.assert_array_equal(compiled(pt.ones(2)).numpy(), [2, 2])

@@ -554,16 +554,23 @@ class Recorder(Operators):
         cls = type(x)
         found = self.in_class(cls, "__eq__")
         if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
+            self.refuse_symbols(cls)
             self.call(found, x, x)      # guards what a comparison with a key reads
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
             return
+        self.refuse_symbols(cls)
         if dataclasses.is_dataclass(cls) and is_generated(found):
             for f in dataclasses.fields(cls):
                 if f.compare:
                     self.key(self.attribute(x, f.name))
         else:
             self.call(found, x)
+
+    def refuse_symbols(self, cls):
+        """Native code calls methods of this class: what they make of a symbol is no guard."""
+        if self.capture.symbolic:
+            self.unsupported(f"it uses a {cls.__name__} as a key, which has its own methods for that")
 
     def item(self, x, index):
         if isinstance(x, Tensor) and self.replaced(x, "__getitem__") is None:
@@ -582,6 +589,8 @@ class Recorder(Operators):
             if isinstance(index, slice):
                 return self.elements(x)[index] if issubclass(cls, list) else tuple(self.elements(x))[index]
             index = operator.index(index)
+            if not -len(x) <= index < len(x):
+                self.guard("length", source, len(x))
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
         elif is_mapping(x):
             index = self.pinned(index)
