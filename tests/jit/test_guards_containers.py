@@ -161,3 +161,22 @@ def test_elements_that_are_tensors_are_compared():
     watched = Watched(lambda x, y: x * 2 if [x] == [y] else -x)
     watched(one, one)(one, two)(two, two)(one, pt.ones(1))(two, one)
     assert watched.eager == 0
+
+
+def test_keys_whose_methods_read_a_number_that_varies():
+    """Native code calls these methods, and no guard says what they make of a symbol."""
+    state = {"s": 1.0}
+
+    class Key:
+        def __hash__(self):
+            return int(state["s"])
+
+        def __eq__(self, other):
+            return state["s"] == 1.0
+
+    def program(x):
+        return x.shape[0], {1: "a", 3: "b"}.get(Key())
+    compiled = pt.compile(program)
+    for s, n in ((1.0, 4), (1.0, 3), (2.0, 4), (1.0, 4), (3.0, 4), (1.0, 5)):
+        state["s"] = s
+        assert compiled(pt.ones(n)) == program(pt.ones(n))
