@@ -47,6 +47,8 @@ class Num@:
         return CFG@["s"]
 u@ = Num@()
 """
+ANSWERS = "A@ = [1]\nclass P@:\n" + "".join([f"    def __{name}__(self): return A@[0]\n" for name in (
+    "float", "int", "len", "bool", "hash", "index", "str", "iter", "complex")])
 SET = ['CFG@["s"] = 3.0', 'CFG@["s"] = 2.0', 'CFG@["s"] = 1.0']
 CHANGES = ["o@.a = 4.0", "C@.kind = 5.0", "o@ = C@(2.5)", "C@.read = lambda self, k=1: k + 9.0", "N@[0] = 8.0",
            "o@.read = lambda k=1: 11.0", "o@.__class__ = type('D@', (C@,), {'kind': 7.0})", "del o@.a"]
@@ -269,6 +271,13 @@ WAYS = [
      "F@ = [2.0]\nclass I@(float):\n    def __rmul__(self, o): return o * F@[0]\n"
      "    def __eq__(self, o): return F@[0]\n    __hash__ = float.__hash__\nk@ = I@(3.0)",
      "(x * k@, x == k@, 2.0 * k@)", ["F@[0] = 5.0", "del I@.__rmul__", "k@ = I@(4.0)"]),
+    *[(f"type of a number that varies: {read}", "K@ = 2\nL@ = [1]", f"(len(L@), {read})",
+       ["K@ = 3\nL@.append(1)", "K@ = 2\nL@.append(1)", "K@ = 3.5\nL@.append(1)", "K@ = 1.5\nL@.append(1)"])
+      for read in ("min(K@, 3)", "max(2.0, K@)", "complex(K@, K@)", "x.long() * min(K@, 3)")],
+    *[(f"answer of a special method: {read}", ANSWERS, f"tried(lambda: {read}, (TypeError, ValueError))",
+       [f"A@[0] = {value}" for value in ("2", "1.5", "True", "-1", "'ab'", "None", "[1]")]) for read in (
+        "float(P@())", "int(P@())", "len(P@())", "bool(P@())", "hash(P@())", "str(P@())", "list(P@())",
+        "complex(P@())", "[1, 2, 3][P@()]", "x[P@()].shape", "1 if P@() else 2", "f'{P@()}'")],
     ("defaults of a named tuple", "class Q@(typing.NamedTuple):\n    a: float\n    b: float = 2.0\n",
      "x * Q@(1.0).b",
      ["Q@.__new__.__defaults__ = (7.0,)", "Q@.__new__.__defaults__ = (1.0, 3.0)"]),

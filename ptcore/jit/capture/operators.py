@@ -4,6 +4,7 @@ import sys
 import types
 from collections import OrderedDict, deque
 
+from ptcore._sizes.symbolic import SymBool, SymInt
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.operators import COMPARED
@@ -62,11 +63,11 @@ class Operators:
         if source is not None and found is ABSENT and is_container(x):
             return self.length(x) != 0
         if isinstance(found, types.FunctionType):
-            return self.truth(self.call(found, x))
+            return bool(self.answer(found, x, (bool, SymBool)))
         if found is ABSENT:
             found = self.in_class(cls, "__len__")
             if isinstance(found, types.FunctionType):
-                return self.call(found, x) != 0
+                return bool(self.length_by(found, x) != 0)
         if found is not ABSENT and source is not None and value_base(cls) is None:
             self.unsupported(f"it reads the truth of {source}, of class {cls.__name__}")
         return bool(x)
@@ -80,10 +81,26 @@ class Operators:
             return len(x)
         found = self.in_class(type(x), "__len__")
         if isinstance(found, types.FunctionType):
-            return self.call(found, x)
+            return self.length_by(found, x)
         if source is not None:
             self.unsupported(f"it reads the length of {source}, a {type(x).__name__}")
         return len(x)
+
+    def answer(self, method, x, kinds):
+        """What a special method gives, which must be of these classes."""
+        made = self.call(method, x)
+        if not isinstance(made, kinds):
+            raise TypeError(f"{method.__name__} returned a {type(made).__name__}")
+        return int(made) if type(made) is bool and kinds[0] is int else made
+
+    def length_by(self, method, x):
+        """The length that a method of Python gives."""
+        n = self.call(method, x)
+        if type(n) is not SymInt:
+            n = operator.index(self.index(n))
+        if n < 0:
+            raise ValueError("__len__() should return >= 0")
+        return n
 
     def both(self, first, *later):
         for x in later:
@@ -224,6 +241,7 @@ class Operators:
 
     def same(self, a, b):
         """``a is b``, guarded where both are from outside."""
+        a, b = [x.guard() if type(x) in NUMBERS else x for x in (a, b)]     # small numbers are one object each
         first, second = self.source_of_any(a), self.source_of_any(b)
         found = a is b
         if first is not None and second is not None and first is not second \

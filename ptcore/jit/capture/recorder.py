@@ -11,6 +11,7 @@ from importlib import import_module
 
 from ptcore._interpret import aside
 from ptcore._node import user_at
+from ptcore._sizes.symbolic import SymInt
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
@@ -543,7 +544,9 @@ class Recorder(Operators):
         if type(x) is tuple:
             return tuple([self.index(v) for v in self.elements(x)])
         found = self.in_class(type(x), "__index__")
-        return self.call(found, x) if isinstance(found, types.FunctionType) else self.native(x)
+        if not isinstance(found, types.FunctionType):
+            return self.native(x)
+        return self.answer(found, x, (int, SymInt))
 
     def keys(self, x):
         """The elements of ``*x`` as keys of a set."""
@@ -740,7 +743,10 @@ class Recorder(Operators):
             return iter(x)
         found = self.in_class(cls, "__iter__")
         if isinstance(found, types.FunctionType):
-            return self.iterator(self.call(found, x))
+            made = self.call(found, x)
+            if self.in_class(type(made), "__next__") is ABSENT:
+                raise TypeError(f"iter() returned non-iterator of type {type(made).__name__!r}")
+            return self.iterator(made)
         if found is ABSENT:
             getter = self.in_class(cls, "__getitem__")
             if isinstance(getter, types.FunctionType):
