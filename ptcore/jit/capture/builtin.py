@@ -243,7 +243,7 @@ def _number(cls):
                     else cls(args[0])
             found = r.in_class(type(args[0]), f"__{cls.__name__}__")
             if isinstance(found, types.FunctionType):
-                return r.answer(found, args[0], (cls, SymInt) if cls is int else (cls, SymFloat))
+                return r.answer(found, args[0], {int: (int, SymInt), float: (float, SymFloat)}.get(cls, (cls,)))
             if is_value(args[0]):
                 return cls(*args)
         return cls(*[native(r, a) for a in args])
