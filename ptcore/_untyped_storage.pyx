@@ -104,11 +104,6 @@ cdef class UntypedStorage:
         """A number of the storage, which no other one has while it lives."""
         return <size_t>self.s
 
-    @property
-    def _address(self):
-        """``data_ptr()`` for comparisons alone: the memory may still move."""
-        return <size_t>self.s.data
-
     def __sizeof__(self):
         return 64 + self.nbytes()           # with the header, which ends where the first byte is aligned
 

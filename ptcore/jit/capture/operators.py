@@ -1,4 +1,6 @@
 """The recorder's answers to operators, comparisons, truth and text."""
+import dataclasses
+import enum
 import operator
 import sys
 import types
@@ -16,6 +18,7 @@ from ptcore.jit.capture.kinds import (
     SETS,
     VALUES,
     is_container,
+    is_generated,
     is_heap_type,
     is_mapping,
     is_sequence,
@@ -254,6 +257,29 @@ class Operators:
             real = self.originals.get(id(x))
             return None if real is None else self.stands[id(real)][1]
         return self.source_of(x)
+
+    def hashed(self, x):
+        """Guards the values that the hash of an object is computed from, and that it is compared by."""
+        cls = type(x)
+        found = self.in_class(cls, "__eq__")
+        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
+            self.refuse_symbols(cls)
+            self.call(found, x, x)      # guards what a comparison with a key reads
+        found = self.in_class(cls, "__hash__")
+        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
+            return
+        self.refuse_symbols(cls)
+        if dataclasses.is_dataclass(cls) and is_generated(found):
+            for f in dataclasses.fields(cls):
+                if f.compare:
+                    self.key(self.attribute(x, f.name))
+        else:
+            self.call(found, x)
+
+    def refuse_symbols(self, cls):
+        """Native code calls methods of this class: what they make of a symbol is no guard."""
+        if self.capture.symbolic:
+            self.unsupported(f"it uses a {cls.__name__} as a key, which has its own methods for that")
 
     def contains(self, x, item):
         source, cls = self.source_of(x), type(x)

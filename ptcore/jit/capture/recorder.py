@@ -1,6 +1,5 @@
 """The recorder: answers the questions of a rewritten function as Python would, and writes guards for the answers."""
 import builtins
-import dataclasses
 import enum
 import functools
 import operator
@@ -31,7 +30,6 @@ from ptcore.jit.capture.kinds import (
     VIEWS,
     is_bound,
     is_container,
-    is_generated,
     is_heap_type,
     is_mapping,
     is_sequence,
@@ -551,29 +549,6 @@ class Recorder(Operators):
     def keys(self, x):
         """The elements of ``*x`` as keys of a set."""
         return [self.key(v) for v in self.elements(x)]
-
-    def hashed(self, x):
-        """Guards the values that the hash of an object is computed from, and that it is compared by."""
-        cls = type(x)
-        found = self.in_class(cls, "__eq__")
-        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
-            self.refuse_symbols(cls)
-            self.call(found, x, x)      # guards what a comparison with a key reads
-        found = self.in_class(cls, "__hash__")
-        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
-            return
-        self.refuse_symbols(cls)
-        if dataclasses.is_dataclass(cls) and is_generated(found):
-            for f in dataclasses.fields(cls):
-                if f.compare:
-                    self.key(self.attribute(x, f.name))
-        else:
-            self.call(found, x)
-
-    def refuse_symbols(self, cls):
-        """Native code calls methods of this class: what they make of a symbol is no guard."""
-        if self.capture.symbolic:
-            self.unsupported(f"it uses a {cls.__name__} as a key, which has its own methods for that")
 
     def item(self, x, index):
         if isinstance(x, Tensor) and self.replaced(x, "__getitem__") is None:
