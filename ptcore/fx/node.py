@@ -252,6 +252,11 @@ class Node:
             return getattr(attribute_at(module, self.target), "_is_impure", False)
         return False
 
+    def must_run(self):
+        """Whether the node stays without users in a program of a user: it is impure, or it raises for some values."""
+        return self.is_impure() or (self.op == "call_function" and "for_sizes" not in self.meta
+                                    and refuses_values(self.target))
+
     def normalized_arguments(self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs=False):
         """The arguments bound to the signature of the target, with all defaults.
 
@@ -417,6 +422,19 @@ def _is_impure(function, args, kwargs, impure_random):
         except TypeError:               # the call itself will raise
             pass
     return bool(impure_random and own.random)
+
+
+# Rows that refuse some values of their arguments, beside those of the families "index" and "linalg".
+_REFUSES = frozenset("cross_entropy_stats nll_loss_stats ctc_loss_stats multi_margin multilabel_margin binned counted "
+                     "segments".split())
+
+
+def refuses_values(function):
+    """Whether a function is an op that raises an error for some values of its arguments."""
+    if type(function) is not OpFunction:
+        return False
+    own = row(op_name(function.op))
+    return own.family in ("index", "linalg") or own.integers != "any" or own.kind == "custom" or own.name in _REFUSES
 
 
 def attribute_at(root, path):

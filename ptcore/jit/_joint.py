@@ -128,7 +128,7 @@ class Joint:
             early = {node for node in nodes[:n_first] if node not in late}
         wanted = [x for x in outs if x is not None]
         wanted += [node for node in nodes[:n_first] if node.op == "call_function" and node not in late
-                   and node.is_impure()]
+                   and node.must_run()]
         while wanted:
             node = wanted.pop()
             if node not in early:
@@ -138,7 +138,7 @@ class Joint:
         early.update([node for node in nodes if node.target is operator.getitem and node.args[0] in early])
         second, wanted = set(), [x for x in grads if x is not None]
         wanted += [node for node in nodes[n_first:] if node.op == "call_function" and node.is_impure()]
-        wanted += [node for node in nodes[:n_first] if node in late and node.op == "call_function" and node.is_impure()]
+        wanted += [node for node in nodes[:n_first] if node in late and node.op == "call_function" and node.must_run()]
         while wanted:
             node = wanted.pop()
             if node not in second and node not in early and node not in tangents:

@@ -20,7 +20,7 @@ from ptcore._watching import when_profiled
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.experimental.sizes import Sizes
 from ptcore.fx.graph_module import GraphModule, assign
-from ptcore.fx.node import attribute_at
+from ptcore.fx.node import Node, attribute_at
 from ptcore.jit._backend import Compiled
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.modules import ScriptModule
@@ -295,7 +295,7 @@ def traced(name, function, args, kwargs, root, names, strict):
         tracer.move_arguments(inside, nodes)
         tracer.env.check_guards()
     tracer.graph.output(tuple(outs))
-    tracer.graph.eliminate_dead_code()
+    tracer.graph.eliminate_dead_code(Node.must_run)
     return TracedMethod(name, GraphModule(root, tracer.graph), parameters, in_spec, out_spec)
 
 

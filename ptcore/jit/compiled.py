@@ -231,16 +231,18 @@ class Compiled(Entry):
             if segment.asks is not None or segment.watched:
                 if path is None:
                     path, copies, offset = [], [], default_generator._position()
-                if not segment.effects:         # a segment with effects is not taken back
+                if segment.watched or not segment.effects:      # effects themselves are not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+            done = [] if path is None else [s for s, _, _ in path]      # segments that have made their effects
             try:
                 results = segment.run(*arguments)
+                done.append(segment)
                 for effect in segment.effects:
                     effect.perform(inputs, results)
             except Exception as error:
                 if not segment.watched or comes_from_signal(error):
                     raise
-                return self.handled(error, [s for s, _, _ in path] + [segment], copies, offset, args, kwargs)
+                return self.handled(error, done, done[0] if done else segment, copies, offset, args, kwargs)
             if segment.asks is None:
                 if segment.exit_grad is not is_history_recorded():
                     set_mode(segment.exit_grad)
@@ -259,12 +261,15 @@ class Compiled(Entry):
                 if segment is None:
                     return self.extend(path, key, copies, offset, flat, args, kwargs)
 
-    def handled(self, error, segments, copies, offset, args, kwargs):
-        """Answers a call in which a segment raised an error that the program may handle: the function itself does."""
-        if any([segment.effects for segment in segments]):
+    def handled(self, error, done, first, copies, offset, args, kwargs):
+        """Answers a call in which a segment raised an error that the program may handle: the function itself does.
+
+        ``done``: the segments whose rows have run; ``first``: the first segment of the call.
+        """
+        if any([segment.effects for segment in done]):
             raise CaptureError(f"{self.name} may handle this error, but cannot go back behind a step that it has made: "
                                f"{type(error).__name__}: {error}") from error
-        self.take_back(segments[0], copies, offset)
+        self.take_back(first, copies, offset)
         return self.eagerly(args, kwargs)
 
     @staticmethod

@@ -179,7 +179,7 @@ def _put(module, known):
         if not node.users:
             graph.erase_node(node)
             gone += 1
-    graph.eliminate_dead_code()
+    graph.eliminate_dead_code(Node.must_run)
     module.recompile()
     return gone
 
@@ -275,7 +275,7 @@ def absorb_affine(module, is_constant=lambda name: True):
                     module, node, next(iter(node.users)), is_constant, ranks):
                 continue
             gone, found = gone + 1, True
-    graph.eliminate_dead_code()
+    graph.eliminate_dead_code(Node.must_run)
     module.recompile()
     return gone
 

@@ -47,6 +47,8 @@ class Num@:
         return CFG@["s"]
 u@ = Num@()
 """
+ANSWERS = "A@ = [1]\nclass P@:\n" + "".join([f"    def __{name}__(self): return A@[0]\n" for name in (
+    "float", "int", "len", "bool", "hash", "index", "str", "iter", "complex")])
 SET = ['CFG@["s"] = 3.0', 'CFG@["s"] = 2.0', 'CFG@["s"] = 1.0']
 CHANGES = ["o@.a = 4.0", "C@.kind = 5.0", "o@ = C@(2.5)", "C@.read = lambda self, k=1: k + 9.0", "N@[0] = 8.0",
            "o@.read = lambda k=1: 11.0", "o@.__class__ = type('D@', (C@,), {'kind': 7.0})", "del o@.a"]
@@ -242,6 +244,57 @@ WAYS = [
         "complex(Num@())", "chr(Num@())", "1 if u@ else 0", "pow(2, Num@())", "slice(0, Num@()).stop is None",
         "x[:Num@()]", "not Num@()", "[*Num@()]", "isinstance(u@, typing.Hashable)",
         "operator.itemgetter(Num@())([1, 2, 3, 4])", "' '.join(map(str, [Num@()]))")],
+    # -- what a class or a function gets later
+    ("class that gets getattribute", CLASS, "o@.a",
+     ["C@.__getattribute__ = lambda self, name: 7.0", "del C@.__getattribute__", "o@.a = 3.0"]),
+    ("descriptor that gets another get",
+     "class G@:\n    def __get__(self, o, c): return 2.0\nclass H@: a = G@()\nh@ = H@()",
+     "h@.a if isinstance(h@.a, float) else 'object'",
+     ["G@.__get__ = lambda s, o, c: 5.0", "G@.__set__ = lambda s, o, v: None", "h@.__dict__['a'] = 9.0",
+      "del G@.__get__", "del G@.__set__"]),
+    ("other bases",
+     "class A@:\n    def read(self): return 1.0\nclass B@:\n    def read(self): return 2.0\n"
+     "class E@(A@):\n    def read(self): return super().read() + 1\ne@ = E@()", "e@.read()",
+     ["E@.__bases__ = (B@,)", "E@.__bases__ = (A@,)", "E@.__bases__ = (B@, A@)"]),
+    ("metaclass that gets a property", "class Q@(type): pass\nclass W@(metaclass=Q@): k = 1.0", "x * W@.k",
+     ["Q@.k = property(lambda cls: 5.0)", "del Q@.k", "W@.k = 2.0"]),
+    ("dict that misses later", "class I@(dict): pass\nk@ = I@()", "tried(lambda: k@['z'], KeyError)",
+     ["I@.__missing__ = lambda s, k: 4.0", "k@['z'] = 5.0"]),
+    ("truth of a list subclass", "class I@(list): pass\nk@ = I@([1.0])", "x if k@ else -x",
+     ["I@.__bool__ = lambda s: False", "k@.clear()", "I@.__len__ = lambda s: 0"]),
+    ("equality of a list subclass", "class I@(list): pass\nk@ = I@([1.0, 2.0])", "k@ == [1.0, 2.0]",
+     ["I@.__len__ = lambda s: 7", "k@[0] = 3.0", "I@.__eq__ = lambda s, o: False"]),
+    ("order of a float subclass", "class I@(float): pass\nk@ = [I@(1.0), I@(2.0)]",
+     "(float(max(k@)), float(sorted(k@)[0]))",
+     ["I@.__lt__ = lambda s, o: float(s) > float(o)", "I@.__gt__ = lambda s, o: float(s) < float(o)", "del I@.__lt__"]),
+    ("number with methods beside a tensor",
+     "F@ = [2.0]\nclass I@(float):\n    def __rmul__(self, o): return o * F@[0]\n"
+     "    def __eq__(self, o): return F@[0]\n    __hash__ = float.__hash__\nk@ = I@(3.0)",
+     "(x * k@, x == k@, 2.0 * k@)", ["F@[0] = 5.0", "del I@.__rmul__", "k@ = I@(4.0)"]),
+    *[(f"type of a number that varies: {read}", "K@ = 2\nL@ = [1]", f"(len(L@), {read})",
+       ["K@ = 3\nL@.append(1)", "K@ = 2\nL@.append(1)", "K@ = 3.5\nL@.append(1)", "K@ = 1.5\nL@.append(1)"])
+      for read in ("min(K@, 3)", "max(2.0, K@)", "complex(K@, K@)", "x.long() * min(K@, 3)")],
+    *[(f"answer of a special method: {read}", ANSWERS, f"tried(lambda: {read}, (TypeError, ValueError))",
+       [f"A@[0] = {value}" for value in ("2", "1.5", "True", "-1", "'ab'", "None", "[1]")]) for read in (
+        "float(P@())", "int(P@())", "len(P@())", "bool(P@())", "hash(P@())", "str(P@())", "list(P@())",
+        "complex(P@())", "[1, 2, 3][P@()]", "x[P@()].shape", "1 if P@() else 2", "f'{P@()}'")],
+    ("defaults of a named tuple", "class Q@(typing.NamedTuple):\n    a: float\n    b: float = 2.0\n",
+     "x * Q@(1.0).b",
+     ["Q@.__new__.__defaults__ = (7.0,)", "Q@.__new__.__defaults__ = (1.0, 3.0)"]),
+    ("subclass of a data class",
+     "@dataclasses.dataclass\nclass D@:\n    a: float = 1.0\nclass E@(D@):\n"
+     "    def __post_init__(self): self.a = 9.0\n", "x * E@().a",
+     ["D@.__init__.__defaults__ = (4.0,)", "D@.a = 5.0", "D@.__post_init__ = lambda self: None"]),
+    ("object with a finalizer",
+     "log@ = []\nclass A@:\n    def __del__(self): log@.append(1)\ndef f@(v):\n    A@()\n    return v * 2\n", "f@(x)",
+     ["log@.clear()"], "len(log@)"),
+    ("object that gets a finalizer",
+     "log@ = []\nclass A@: k = 2.0\ndef f@(v): return v * A@().k\n", "f@(x)",
+     ["A@.__del__ = lambda self: log@.append(1)"], "len(log@)"),
+    ("field without an argument",
+     "@dataclasses.dataclass\nclass D@:\n    a: float = dataclasses.field(default=1.0, init=False)\n"
+     "    b: list = dataclasses.field(default_factory=list, init=False)\n", "(x * D@().a, len(D@().b))",
+     ["D@.a = 5.0"]),
     # -- values
     ("decimal", "d@ = decimal.Decimal(1)", "x * 2 if d@ else x",
      ["d@ = decimal.Decimal(0)", "d@ = decimal.Decimal('nan')"]),
@@ -413,6 +466,9 @@ WAYS = [
     ("text of a deque", "", "str(collections.deque([x.shape[0]])) + str(frozenset([x.shape[0]]))", []),
     # -- errors
     ("handled key", "D@ = {'a': 1.0}", "tried(lambda: D@['a'], KeyError)", ["D@.clear()", "D@['a'] = 4.0"]),
+    ("handled element", "L@ = [1.0]\nT@ = (2.0,)",
+     "(tried(lambda: L@[1], IndexError), tried(lambda: T@[-2], IndexError))",
+     ["L@.append(4.0)", "T@ = (3.0, 5.0)", "L@.clear()", "L@.extend([6.0, 7.0])"]),
     ("handled division", "K@ = 1.5", "tried(lambda: x * (1 / K@), ZeroDivisionError)",
      ["K@ = 2.5", "K@ = 0.0", "K@ = 3.5"]),
     ("tuple of errors", "E@ = (KeyError, (IndexError,))\ndef bad@():\n    try: return [][0]\n"
@@ -430,6 +486,23 @@ WAYS = [
      ["t@[0] = 99", "t@[0] = 0"], "len(log@)"),
     ("error behind a write", "t@ = pt.zeros(3)\ni@ = pt.tensor([0, 9])", "(t@.add_(1), x[i@])[1]",
      ["i@[1] = 1", "i@[1] = 9"], "t@.sum().item()"),
+    # -- results that nobody uses, and what stands before and behind an error
+    ("unused index", "t@ = pt.tensor([0, 1])\ndef f@(v):\n    v[t@]\n    return v + 1\n", "f@(x)",
+     ["t@[0] = 50", "t@[0] = 0"]),
+    ("unused factorization",
+     "t@ = pt.eye(2)\ndef f@():\n    try: pt.linalg.cholesky(t@)\n    except RuntimeError: return False\n"
+     "    return True\n", "f@()", ["t@.neg_()", "t@ = pt.zeros(2, 2)"]),
+    ("unused division", "t@ = pt.tensor([1, 2])\ndef f@(v):\n    7 // t@\n    return v * 2\n", "f@(x)",
+     ["t@[0] = 0", "t@[0] = 3"]),
+    ("unused class of a loss",
+     "t@ = pt.tensor([0])\ndef f@(v):\n    nn.functional.cross_entropy(v[None], t@)\n    return v\n", "f@(x)",
+     ["t@[0] = 50", "t@[0] = 1"]),
+    ("writes around an error",
+     "b@ = pt.zeros(2)\nt@ = pt.eye(2)\ndef f@():\n    b@.add_(1)\n    y = pt.linalg.inv(t@)\n    b@.add_(10)\n"
+     "    return y\n", "f@()", ["t@.zero_()", "t@.fill_diagonal_(1.0)"], "b@.tolist()"),
+    ("text of an error",
+     "K@ = 7\ndef f@(v):\n    try: return v[K@]\n    except IndexError as error: return str(error)\n", "f@(x)",
+     ["K@ = 1", "K@ = -9", "K@ = 8"]),
     # -- checks by value
     ("classes of one_hot", "t@ = pt.tensor([0, 1])", "nn.functional.one_hot(t@, 3)",
      ["t@[0] = 5", "t@[0] = 0", "t@[0] = -1"]),

@@ -161,3 +161,24 @@ def test_elements_that_are_tensors_are_compared():
     watched = Watched(lambda x, y: x * 2 if [x] == [y] else -x)
     watched(one, one)(one, two)(two, two)(one, pt.ones(1))(two, one)
     assert watched.eager == 0
+
+
+def test_keys_whose_methods_read_a_number_that_varies():
+    """Native code calls these methods, and no guard says what they make of a symbol."""
+    state, values = {"s": 1.0}, [1.0]
+
+    class Key:
+        def __hash__(self):
+            return int(state["s"])
+
+        def __eq__(self, other):
+            return state["s"] == 1.0
+
+    def program(x):
+        return len(values), {1: "a", 3: "b"}.get(Key())
+    compiled = pt.compile(program)
+    for s in (1.0, 1.0, 2.0, 1.0, 3.0, 1.0):
+        state["s"] = s
+        if s == 2.0:
+            values.append(1.0)              # the first capture does not hold any more
+        assert compiled(pt.ones(2)) == program(pt.ones(2))

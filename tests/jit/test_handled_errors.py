@@ -136,3 +136,160 @@ def test_behind_a_step_the_error_says_so():
         g(pt.ones(3), GOOD)
     with pytest.raises(_compile.CaptureError, match="may handle this error, but cannot go back behind a step"):
         g(pt.ones(3), BAD)
+
+
+class Swallows:
+    """Programs whose ``finally`` drops an error. ``note`` is a function that no capture contains."""
+
+    @staticmethod
+    def returns(x, i, note):
+        made = 0
+        try:
+            note(1)
+            made = 1
+            x = x[i]
+        finally:
+            return x + made  # noqa: B012
+
+    @staticmethod
+    def breaks(x, i, note):
+        made = 0
+        for _ in range(2):
+            try:
+                note(2)
+                made += 1
+                x = x[i]
+            finally:
+                break  # noqa: B012
+        return x + made
+
+    @staticmethod
+    def continues(x, i, note):
+        made = 0
+        for k in range(2):
+            try:
+                note(k)
+                made += 1
+                x = x[i]
+            finally:
+                continue  # noqa: B012
+        return x + made
+
+    @staticmethod
+    def raises(x, i, note):
+        made = 0
+        try:
+            try:
+                note(3)
+                made = 1
+                x = x[i]
+            finally:
+                raise ValueError
+        except ValueError:
+            return x + made
+
+    @staticmethod
+    def names(x, i, note):
+        made = 0
+        try:
+            try:
+                note(4)
+                made = 1
+                x = x[i]
+            except absent:
+                pass
+        except NameError:
+            return x - made
+        return x + made
+
+
+@pytest.mark.parametrize("name", ["returns", "breaks", "continues", "raises", "names"])
+def test_errors_that_a_final_clause_drops(name):
+    program = getattr(Swallows, name)
+    for note in (print, lambda k: None):
+        compiled = pt.compile(program)
+        for i in (0, 0, 7, 1, 8, 2):
+            x = pt.arange(9.0).reshape(3, 3)
+            np.testing.assert_array_equal(compiled(x, i, note).numpy(), program(x, i, note).numpy())
+
+
+def test_indices_that_are_symbols():
+    """No guard says which values of a symbol raise an error that the tracer meets."""
+    def program(x, i):
+        try:
+            return x[int(i * 1.0)]
+        except Exception:
+            return -x
+    for f in (program, lambda x, i: _suppressed(x, i)):
+        compiled = pt.compile(f)
+        for i in (0, 5, 1, 6, 1, 0, 2, 1):
+            x = pt.arange(6.0).reshape(2, 3)
+            np.testing.assert_array_equal(compiled(x, i).numpy(), f(x, i).numpy())
+
+
+def _suppressed(x, i):
+    with contextlib.suppress(IndexError):
+        return x[i]
+    return -x
+
+
+def test_texts_of_errors():
+    def program(x, i):
+        try:
+            return x[i]
+        except IndexError as error:
+            return str(error)
+    compiled = pt.compile(program)
+    for i in (7, 8, 7):
+        assert compiled(pt.ones(2), i) == program(pt.ones(2), i)
+
+
+def test_errors_before_a_step():
+    """A segment whose rows raise has made none of its effects."""
+    def run(wrap):
+        w = pt.nn.Parameter(pt.ones(2, 2))
+        optimizer = pt.optim.SGD([w], 0.5)
+
+        @wrap
+        def step(target):
+            try:
+                pt.nn.functional.cross_entropy(w, target).backward()
+            except IndexError:
+                return "skipped"
+            optimizer.step()
+            optimizer.zero_grad()
+            return "done"
+        found = [step(t) for t in (GOOD, GOOD, BAD, GOOD, BAD)]
+        return found, w.tolist(), w.grad
+    assert run(pt.compile) == run(lambda f: f)
+
+
+def test_writes_before_an_error_are_there():
+    def program(x, matrix):
+        x.add_(1)
+        y = pt.linalg.inv(matrix)
+        x.add_(10)
+        return y
+    compiled = pt.compile(program)
+    for matrix in (pt.eye(2), pt.eye(2), pt.zeros(2, 2), pt.eye(2)):
+        x, y = pt.zeros(3), pt.zeros(3)
+        for f, z in ((compiled, x), (program, y)):
+            with contextlib.suppress(RuntimeError):
+                f(z, matrix)
+        assert x.tolist() == y.tolist()
+
+
+def test_elements_that_are_there_later():
+    values = [1.0]
+
+    def program(x):
+        try:
+            return x * values[1]
+        except IndexError:
+            return -x
+    compiled = pt.compile(program)
+    for more in (2.0, 3.0):
+        for _ in range(6):
+            np.testing.assert_array_equal(compiled(pt.ones(2)).numpy(), program(pt.ones(2)).numpy())
+        values.append(more)
+    np.testing.assert_array_equal(compiled(pt.ones(2)).numpy(), [2, 2])

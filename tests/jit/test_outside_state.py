@@ -66,7 +66,14 @@ PLACES = ("r{1} = {0}",
           "x = x * 2\n    r{1} = {0}",
           "try:\n        r{1} = {0}\n    except AttributeError:\n        r{1} = 'absent'",
           "r{1} = ({0}, x + 1)",
-          "for _ in (0,):\n        r{1} = {0}")
+          "for _ in (0,):\n        r{1} = {0}",
+          "{0}\n    r{1} = 'unused'",
+          "try:\n        {0}\n        r{1} = 'fine'\n    except Exception:\n        r{1} = 'failed'",
+          "try:\n        r{1} = {0}\n    except Exception as error:\n        r{1} = str(error)",
+          "for _ in (0,):\n        r{1} = 'begun'\n        try:\n            r{1} = {0}\n"
+          "        finally:\n            break",
+          "r{1} = 'begun'\n    try:\n        try:\n            r{1} = {0}\n"
+          "        finally:\n            raise KeyError\n    except KeyError:\n        r{1} = (r{1}, 'raised')")
 TENSOR_METHODS = {name: getattr(pt.Tensor, name) for name, _, _ in REPLACED}
 made = 0
 

@@ -27,3 +27,16 @@ def test_offsets(name, wrap):
     for start in (0, 4, 2, 0, 7):
         x = BASE[start:start + 4]
         np.testing.assert_array_equal(g(x).numpy(), f(x).numpy(), f"offset {start}")
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_guards_do_not_fix_memory():
+    """Guards compare addresses; the memory may still be resized."""
+    @pt.compile
+    def program(x, out):
+        return pt.add(x, 1, out=out) * 2
+    for n in (3, 3, 5):
+        out = pt.zeros(n)
+        program(pt.ones(3), out)
+        assert out.tolist() == [2.0] * 3
+        out.resize_(100)

@@ -6,6 +6,7 @@ together, and one gather or write does the work; the indexed dims of the result 
 index arrays stood if those are adjacent, else in front, as in NumPy and PyTorch.
 """
 from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.number cimport PyNumber_Index
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 
@@ -251,7 +252,7 @@ cdef object plain(object value):
     if not hasattr(value, "__index__"):
         raise TypeError("index: slice indices must be integers or None or have an __index__ method, got "
                         f"{type(value).__name__}")
-    return int(value.__index__())
+    return int(PyNumber_Index(value))
 
 
 cdef int mask_rank(object item) except -2:
@@ -292,7 +293,7 @@ cdef Tensor as_index(object item):
             item, "__index__"):
         from ptcore._exchange.convert import as_tensor
         if hasattr(item, "__index__") and not hasattr(item, "__array__"):
-            item = int(item.__index__())
+            item = int(PyNumber_Index(item))
         t = as_tensor(item, device="cpu")
     else:
         raise IndexTypeError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "

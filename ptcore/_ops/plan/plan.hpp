@@ -199,10 +199,15 @@ template<class Use> bool fits(const std::vector<Use> &uses, const std::vector<Us
     return true;
 }
 
-/* Whether a step may move before steps that stand in front of it and have these uses. */
+/* Whether a step may move before steps that stand in front of it and have these uses. A kernel may
+ * fail, and what was written to an argument before shall then be there. */
 template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use> &uses) {
-    bool may = s.kind != PAUSE && !s.random;
+    bool may = s.kind != PAUSE && !s.random, writes = false;
+    for (const Use &u : uses)
+        writes |= u.written && u.buffer >= 0 &&
+                  p->buffers[size_t(u.buffer)].kind == PT_BUFFER_BOUND;
     each_step(p, s, [&](const step &inner) {
+        if (writes && inner.kind == KERNEL) may = false;
         for (size_t k = 0; k < inner.operands.size(); k++)
             for (const Use &u : uses)
                 if (inner.operands[k].buffer == u.buffer && (u.written || int(k) < inner.nout))

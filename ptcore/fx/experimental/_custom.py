@@ -24,13 +24,17 @@ def custom_call(tracer, own, function, name, args):
             definition.promise(values, result)
         shown = definition.fake if tracer.env is not None else None
         sizes = None
-        if shown is not None:           # the fake on symbols; nodes of its ops stay unused
+        if shown is not None:           # the fake on symbols; its nodes are there for sizes alone
+            before = set(tracer.graph.nodes)
             try:
                 with tracer:
                     sizes = definition.call_kernel(shown, args)
             except NotImplementedError:     # the sizes depend on values and become new symbols
                 if tracer.mode != "real":
                     raise
+            for made in tracer.graph.nodes:
+                if made not in before:
+                    made.meta["for_sizes"] = True
     for k in own.mutates:
         for value in values[k] if isinstance(values[k], list) else [values[k]]:
             if isinstance(value, Tensor):

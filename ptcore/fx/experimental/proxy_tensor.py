@@ -22,6 +22,7 @@ from ptcore.fx.experimental._custom import custom_call
 from ptcore.fx.experimental._payloads import Sized, Traced  # noqa: F401
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
+from ptcore.fx.node import Node
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -463,7 +464,7 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
         graph.output(found[0] if len(found) == 1 else tuple(found))
     else:
         graph.output(tree_unflatten(found, out_spec))
-    graph.eliminate_dead_code()
+    graph.eliminate_dead_code(Node.must_run)
     made = GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
     if tracer.env is not None:
         made.shape_env = tracer.env.env

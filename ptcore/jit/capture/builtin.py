@@ -23,7 +23,6 @@ from ptcore.jit.capture.calls import (
     name_of,
     native,
 )
-from ptcore.jit.capture.guards import class_value
 from ptcore.jit.capture.kinds import NUMBERS, is_value
 
 
@@ -109,20 +108,21 @@ def _extreme(f):
             keys = _keys(r, items, kwargs.pop("key", None))
             return items[f(range(len(items)), key=keys.__getitem__)] if items else f(items, **kwargs)
         _orderable(r, items)
-        if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
-                and not any(isinstance(a, Tensor) for a in args):
+        if not kwargs and len(args) == 2 and any([all([isinstance(a, kinds) for a in args]) for kinds in (
+                (int, SymInt), (float, SymFloat))]):        # of one type, since the result has that of its argument
             return (sym_max if f is max else sym_min)(*args)
         return f(*args, **kwargs)
     return extreme
 
 
 def _orderable(r, keys):
-    """Refuses objects of classes with an ``__lt__`` written in Python."""
+    """Refuses objects of classes with an ``__lt__`` or ``__gt__`` written in Python."""
     for k in keys:
         if isinstance(k, (tuple, list)):
             _orderable(r, k)
-        elif type(k) not in NUMBERS and isinstance(class_value(type(k), "__lt__"), types.FunctionType):
-            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__")
+        elif type(k) not in NUMBERS and any([isinstance(r.in_class(type(k), name), types.FunctionType)
+                                             for name in ("__lt__", "__gt__")]):
+            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__ or __gt__")
 
 
 def _keys(r, items, key):
@@ -163,7 +163,8 @@ def _hash(r, x):
         r.unsupported("it uses the hash of an object, which is its address")
     found = r.in_class(type(x), "__hash__")
     if isinstance(found, types.FunctionType) and not isinstance(x, enum.Enum):
-        return call(r, found, (x,), {})
+        n = concrete(r, r.answer(found, x, (int, SymInt)))
+        return -2 if n == -1 else n if -1 << 63 <= n < 1 << 63 else hash(n)
     return hash(x if is_value(x) else native(r, x))
 
 
@@ -234,13 +235,15 @@ def _dict(cls):
 
 def _number(cls):
     def make(r, *args):
-        if args and not isinstance(args[0], (str, int, float, Tensor)):
+        if len(args) > 1:
+            args = [a.guard() if type(a) in NUMBERS else a for a in args]
+        elif args and not isinstance(args[0], (str, int, float, Tensor)):
             if isinstance(args[0], (SymInt, SymFloat, SymBool)):
                 return sym_int(args[0]) if cls is int else sym_float(args[0]) if cls is float \
                     else cls(args[0])
             found = r.in_class(type(args[0]), f"__{cls.__name__}__")
             if isinstance(found, types.FunctionType):
-                return call(r, found, args, {})
+                return r.answer(found, args[0], {int: (int, SymInt), float: (float, SymFloat)}.get(cls, (cls,)))
             if is_value(args[0]):
                 return cls(*args)
         return cls(*[native(r, a) for a in args])
@@ -262,7 +265,7 @@ def text_of(r, x, write=str):
     for name in ("__str__", "__repr__") if write is str else ("__repr__",):
         found = r.in_class(type(x), name)
         if isinstance(found, types.FunctionType) and not isinstance(x, BaseException):
-            return call(r, found, (x,), {})
+            return r.answer(found, x, (str,))
     if isinstance(x, BaseException) and r.source_of(x) is None and all([is_value(v) for v in x.args]):
         return write(x)
     if is_value(x):

@@ -22,7 +22,7 @@ from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit._source import NoSource
-from ptcore.jit.capture.guards import tuple_of
+from ptcore.jit.capture.guards import owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     EXACT,
     OWN_FUNCTIONS,
@@ -519,6 +519,7 @@ def _construct(r, cls, args, kwargs):
         new = r.in_class(cls, "__new__")
         new = new.__func__ if isinstance(new, staticmethod) else new
         if isinstance(new, types.FunctionType) and is_generated(new):
+            _defaults_of(r, new)
             return cls(*args, **kwargs)
     if cls.__module__.startswith("ptcore"):
         if (cls is ModuleList or cls is Sequential) and not kwargs:
@@ -562,35 +563,49 @@ def _iterable(x):
     return not isinstance(x, (int, float, str, type(None), bool))
 
 
+def _defaults_of(r, f):
+    """Guards the defaults of a generated function, which may be replaced."""
+    base = r.source_of(r.constant(f))
+    r.guard("is", r.source("attribute", base, "__defaults__", f"{base}.__defaults__"), f.__defaults__)
+    where = r.source("attribute", base, "__kwdefaults__", f"{base}.__kwdefaults__")
+    r.guard("is", where, f.__kwdefaults__)
+    for k, d in (f.__kwdefaults__ or {}).items():
+        r.guard("is", r.source("item", where, k, f"{where}[{k!r}]"), d)
+
+
 def _dataclass(r, cls, args, kwargs):
     """Makes an instance of a dataclass, whose ``__init__`` was generated and has no source."""
     if r.in_class(cls, "__new__") is not object.__dict__["__new__"]:
         r.unsupported(f"dataclass {cls.__name__} has a __new__")
-    fields = [f for f in cls.__dataclass_fields__.values() if f._field_type is not dataclasses._FIELD_CLASSVAR]
+    init = r.in_class(cls, "__init__")
+    owner = owner_of(cls, "__init__")       # a subclass may have other fields
+    if "__dataclass_fields__" not in vars(owner):
+        r.unsupported(f"the __init__ of {cls.__name__} is no dataclass's own")
+    fields = [f for f in owner.__dataclass_fields__.values() if f._field_type is not dataclasses._FIELD_CLASSVAR]
     if any(f._field_type is dataclasses._FIELD_INITVAR for f in fields):
         r.unsupported(f"dataclass {cls.__name__} has arguments that are no fields")
-    for f in fields:
-        if f.default is not dataclasses.MISSING and f.name in cls.__dict__:
-            r.attribute(cls, f.name)            # guards the default, which may be replaced
-    given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
+    _defaults_of(r, init)
+    bound = inspect.signature(init).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
     made = object.__new__(cls)
     setter = r.in_class(cls, "__setattr__")
     is_frozen = isinstance(setter, types.FunctionType) and is_generated(setter)
     for f in fields:
-        if f.name in given:
+        if f.init and given[f.name] is not dataclasses._HAS_DEFAULT_FACTORY:
             value = given[f.name]
-        elif f.default is not dataclasses.MISSING:
-            value = f.default
         elif f.default_factory is not dataclasses.MISSING:
             value = call(r, f.default_factory, (), {})
+        elif f.default is not dataclasses.MISSING and f.name in init.__code__.co_names:
+            value = f.default               # no argument, but the class has slots
         else:
             continue
         if is_frozen:
             object.__setattr__(made, f.name, value)
         else:
             r.set_attribute(value, made, f.name)
-    if isinstance(r.in_class(cls, "__post_init__"), types.FunctionType):
-        call(r, r.in_class(cls, "__post_init__"), (made,), {})
+    if "__post_init__" in init.__code__.co_names:   # it was there when the class was made
+        r.method(made, "__post_init__")
     return made
 
 
@@ -610,6 +625,8 @@ def _instance(r, cls, args, kwargs):
         if meta.__name__ == "EnumType" or meta.__name__ == "EnumMeta":
             return cls(*args, **kwargs)
         r.unsupported(f"class {cls.__name__} is made by a metaclass")
+    if isinstance(r.in_class(cls, "__del__"), types.FunctionType):
+        r.unsupported(f"it makes a {cls.__name__}, whose __del__ is called at any time")
     new, init = r.in_class(cls, "__new__"), r.in_class(cls, "__init__")
     if dataclasses.is_dataclass(cls) and isinstance(init, types.FunctionType) and is_generated(init):
         return _dataclass(r, cls, args, kwargs)
@@ -663,6 +680,8 @@ class _Managed:
         self.r.capture.watching -= 1
         if isinstance(error, Stop):
             return False
+        if isinstance(error, Exception):
+            self.r.check_error(error, True)
         return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))
 
 

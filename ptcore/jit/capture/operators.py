@@ -1,9 +1,12 @@
 """The recorder's answers to operators, comparisons, truth and text."""
+import dataclasses
+import enum
 import operator
 import sys
 import types
 from collections import OrderedDict, deque
 
+from ptcore._sizes.symbolic import SymBool, SymInt
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.operators import COMPARED
@@ -15,6 +18,8 @@ from ptcore.jit.capture.kinds import (
     SETS,
     VALUES,
     is_container,
+    is_generated,
+    is_heap_type,
     is_mapping,
     is_sequence,
     value_base,
@@ -57,15 +62,15 @@ class Operators:
     def truth_of_object(self, x, cls, source):
         if isinstance(x, OBJECTS) and not isinstance(x, type):
             return True
-        if source is not None and is_container(x):
+        found = ABSENT if not is_heap_type(cls) and is_container(x) else self.in_class(cls, "__bool__")
+        if source is not None and found is ABSENT and is_container(x):
             return self.length(x) != 0
-        found = self.in_class(cls, "__bool__")
         if isinstance(found, types.FunctionType):
-            return self.truth(self.call(found, x))
+            return bool(self.answer(found, x, (bool, SymBool)))
         if found is ABSENT:
             found = self.in_class(cls, "__len__")
             if isinstance(found, types.FunctionType):
-                return self.call(found, x) != 0
+                return bool(self.length_by(found, x) != 0)
         if found is not ABSENT and source is not None and value_base(cls) is None:
             self.unsupported(f"it reads the truth of {source}, of class {cls.__name__}")
         return bool(x)
@@ -79,10 +84,26 @@ class Operators:
             return len(x)
         found = self.in_class(type(x), "__len__")
         if isinstance(found, types.FunctionType):
-            return self.call(found, x)
+            return self.length_by(found, x)
         if source is not None:
             self.unsupported(f"it reads the length of {source}, a {type(x).__name__}")
         return len(x)
+
+    def answer(self, method, x, kinds):
+        """What a special method gives, which must be of these classes."""
+        made = self.call(method, x)
+        if not isinstance(made, kinds):
+            raise TypeError(f"{method.__name__} returned a {type(made).__name__}")
+        return int(made) if type(made) is bool and kinds[0] is int else made
+
+    def length_by(self, method, x):
+        """The length that a method of Python gives."""
+        n = self.call(method, x)
+        if type(n) is not SymInt:
+            n = operator.index(self.index(n))
+        if n < 0:
+            raise ValueError("__len__() should return >= 0")
+        return n
 
     def both(self, first, *later):
         for x in later:
@@ -140,7 +161,7 @@ class Operators:
                     raise TypeError(f"unsupported operand type(s) for {word}: {type(a).__name__!r} and "
                                     f"{type(b).__name__!r}")
                 return result
-        if isinstance(other, types.FunctionType):
+        if isinstance(other, types.FunctionType) and not self.takes_as_number(a, b):
             if not isinstance(a, Tensor) and mine is not ABSENT and not isinstance(mine, types.FunctionType):
                 result = getattr(type(a), f"__{word}__")(a, b)
                 if result is not NotImplemented:
@@ -151,6 +172,11 @@ class Operators:
             a, b = self.read(a), self.read(b)
             return getattr(operator, name)(*[x if is_container(x) else self.index(x) for x in (a, b)])
         return getattr(operator, name)(self.native(a), self.native(b))
+
+    @staticmethod
+    def takes_as_number(a, b):
+        """Whether the operators of a tensor ``a`` take ``b``, of a subclass of numbers, without asking its methods."""
+        return isinstance(a, Tensor) and isinstance(b, (int, float, complex)) and value_base(type(b)) is not None
 
     def augmented(self, name, a, b):
         if self.is_simple(a) and self.is_simple(b) and self.replaced(a, f"__{name}__") is None:
@@ -188,6 +214,8 @@ class Operators:
             return getattr(operator, name)(a, b)
         for x, y, word in ((a, b, name), (b, a, COMPARED[name])):
             found = self.in_class(type(x), f"__{word}__")
+            if self.takes_as_number(y, x) and x is b:
+                break
             if isinstance(found, types.FunctionType):
                 result = self.call(found, x, y)
                 if result is not NotImplemented:
@@ -216,6 +244,7 @@ class Operators:
 
     def same(self, a, b):
         """``a is b``, guarded where both are from outside."""
+        a, b = [x.guard() if type(x) in NUMBERS else x for x in (a, b)]     # small numbers are one object each
         first, second = self.source_of_any(a), self.source_of_any(b)
         found = a is b
         if first is not None and second is not None and first is not second \
@@ -228,6 +257,29 @@ class Operators:
             real = self.originals.get(id(x))
             return None if real is None else self.stands[id(real)][1]
         return self.source_of(x)
+
+    def hashed(self, x):
+        """Guards the values that the hash of an object is computed from, and that it is compared by."""
+        cls = type(x)
+        found = self.in_class(cls, "__eq__")
+        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
+            self.refuse_symbols(cls)
+            self.call(found, x, x)      # guards what a comparison with a key reads
+        found = self.in_class(cls, "__hash__")
+        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
+            return
+        self.refuse_symbols(cls)
+        if dataclasses.is_dataclass(cls) and is_generated(found):
+            for f in dataclasses.fields(cls):
+                if f.compare:
+                    self.key(self.attribute(x, f.name))
+        else:
+            self.call(found, x)
+
+    def refuse_symbols(self, cls):
+        """Native code calls methods of this class: what they make of a symbol is no guard."""
+        if self.capture.symbolic:
+            self.unsupported(f"it uses a {cls.__name__} as a key, which has its own methods for that")
 
     def contains(self, x, item):
         source, cls = self.source_of(x), type(x)
@@ -262,6 +314,8 @@ class Operators:
         """``a == b`` of two lists, tuples or dictionaries; NotImplemented for others."""
         for cls in (list, tuple, deque):
             if isinstance(a, cls) and isinstance(b, cls):
+                if not is_sequence(a) or not is_sequence(b):
+                    return NotImplemented
                 if self.length(a) != self.length(b):
                     return False
                 return all([self.is_equal(x, y) for x, y in zip(self.elements(a), self.elements(b))])
@@ -305,19 +359,40 @@ class Operators:
         """The context of the body of ``try``."""
         return calls.Watched(self.capture)
 
-    def classes_caught(self, x):
-        """What stands behind ``except``: a class, or a tuple of such, whose elements are guarded."""
-        return tuple([self.classes_caught(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
+    def classes_caught(self, behind):
+        """What stands behind ``except``, as a function: a class, or a tuple of such, whose elements are guarded."""
+        return () if isinstance(sys.exc_info()[1], Stop) else self.classes_in(behind())
 
-    def caught(self):
+    def classes_in(self, x):
+        return tuple([self.classes_in(v) for v in self.elements(x)]) if isinstance(x, tuple) else x
+
+    def caught(self, is_named):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
-        the tracer may have raised."""
+        the tracer may have raised. Errors of operations have another text in a capture: they are raised again where the
+        handler names them."""
+        self.check_error(sys.exc_info()[1], is_named)
+
+    def finished(self):
+        """The first call of each ``finally``, which may drop the error: by ``return``, ``break``, ``continue``, or
+        another error."""
         error = sys.exc_info()[1]
+        if error is not None:
+            self.check_error(error, False)
+
+    def check_error(self, error, is_named):
+        """Refuses to go on behind an error that the program itself would not meet, or not with this text."""
         if isinstance(error, Stop):
             raise error
-        if isinstance(error, RuntimeError):
-            trace = error.__traceback__
-            while trace.tb_next is not None:
-                trace = trace.tb_next
-            if trace.tb_frame.f_globals is not NAMESPACE:
-                self.unsupported(f"it handles an error that an operation raised: {error}")
+        trace = error.__traceback__
+        if trace is None:
+            return
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        space = trace.tb_frame.f_globals
+        if space is NAMESPACE:
+            return
+        name = space.get("__name__", "")
+        if isinstance(error, RuntimeError) or self.capture.symbolic:    # no guard says which symbols raise it
+            self.unsupported(f"it handles an error that an operation raised: {error}")
+        elif is_named and name.startswith("ptcore.") and not name.startswith("ptcore.jit.capture."):
+            self.unsupported(f"it reads an error that an operation raised: {error}")

@@ -1,6 +1,5 @@
 """The recorder: answers the questions of a rewritten function as Python would, and writes guards for the answers."""
 import builtins
-import dataclasses
 import enum
 import functools
 import operator
@@ -11,12 +10,13 @@ from importlib import import_module
 
 from ptcore._interpret import aside
 from ptcore._node import user_at
+from ptcore._sizes.symbolic import SymInt
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.effects import SetGrad, outside_method
-from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
+from ptcore.jit.capture.guards import ABSENT, Source, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     ASKED,
     FIELD,
@@ -30,7 +30,6 @@ from ptcore.jit.capture.kinds import (
     VIEWS,
     is_bound,
     is_container,
-    is_generated,
     is_heap_type,
     is_mapping,
     is_sequence,
@@ -305,8 +304,8 @@ class Recorder(Operators):
                                                  f"{x.__name__}.{name}"))
         if name in calls.TENSOR_REFUSED and issubclass(x, Tensor):
             self.unsupported(f"it uses {x.__name__}.{name}")
-        meta = class_value(type(x), name)
-        if meta is not ABSENT and hasattr(type(meta), "__set__"):
+        meta = self.in_class(type(x), name)
+        if meta is not ABSENT and self.in_class(type(meta), "__set__") is not ABSENT:
             self.unsupported(f"{x.__name__}.{name} is a property of a metaclass")
         raw = self.in_class(x, name)
         if raw is ABSENT:
@@ -318,12 +317,14 @@ class Recorder(Operators):
             return self.bound(meta, x, type(x), name)
         if isinstance(raw, (staticmethod, classmethod, types.ClassMethodDescriptorType)):
             return self.bound(raw, None, x, name)
-        if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
+        if isinstance(raw, OBJECTS) or self.in_class(type(raw), "__get__") is ABSENT:
             return self.track(raw, self.class_source(x, name))
         self.unsupported(f"{x.__name__}.{name} is a descriptor")
 
     def super_attribute(self, x, name):
         start, cls, self_ = x.__thisclass__, x.__self_class__, x.__self__
+        base = self.source_of(self.constant(cls))
+        self.guard("is", self.source("attribute", base, "__mro__", f"{base}.__mro__"), cls.__mro__)
         for c in cls.__mro__[cls.__mro__.index(start) + 1:]:
             space = c.__dict__
             if is_heap_type(c):
@@ -332,7 +333,7 @@ class Recorder(Operators):
                     self.guard("no key", base, name)
                     continue
                 source = self.source("item", base, name, f"{c.__name__}.{name}")
-                if not hasattr(type(space[name]), "__get__"):
+                if self.in_class(type(space[name]), "__get__") is ABSENT:
                     return self.track(space[name], source)
                 self.guard("is", source, space[name])
             elif name not in space:
@@ -351,14 +352,14 @@ class Recorder(Operators):
             return types.MethodType(self.constant(raw.__func__), cls)
         if isinstance(raw, staticmethod):
             return self.constant(raw.__func__)
-        if not hasattr(type(raw), "__get__"):
+        getter = self.in_class(type(raw), "__get__")
+        if getter is ABSENT:
             return self.track(raw, self.class_source(cls, name))
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
                             types.BuiltinFunctionType, *calls.OWN_FUNCTIONS)):
             return raw.__get__(x, cls)
         if isinstance(raw, functools.cached_property):
             self.unsupported(f"{cls.__name__}.{name} is a cached_property: the first read writes the attribute")
-        getter = class_value(type(raw), "__get__")
         if isinstance(getter, types.FunctionType):
             return self.call(types.MethodType(getter, self.constant(raw, f"{cls.__name__}.{name}")), x, cls)
         self.unsupported(f"{cls.__name__}.{name} is a descriptor of class {type(raw).__name__}")
@@ -372,7 +373,7 @@ class Recorder(Operators):
         if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
             value = getattr(x, name)
             return value if source is None or is_bound(value) else self.asked(x, name, source)
-        if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
+        if isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType):
             self.unsupported(f"class {cls.__name__} has its own __getattribute__")
         made = None if source is None else outside_method(x, name)
         if made is not None:
@@ -382,20 +383,24 @@ class Recorder(Operators):
         if kind is FIELD and issubclass(cls, tuple):
             return self.item(x, cls._fields.index(name))
         if raw is not ABSENT and any([self.in_class(kind, n) is not ABSENT for n in ("__set__", "__delete__")]):
+            asks = True
             if isinstance(raw, property):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
                 if isinstance(raw.fget, types.FunctionType):
                     return self.call(raw.fget, x)
             elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
-                return self.bound(raw, x, cls, name)
-            try:
-                return self.asked(x, name, source)
-            except AttributeError:
-                more = self.in_class(cls, "__getattr__")
-                if isinstance(more, types.FunctionType):
-                    return self.call(more, x, name)
-                raise
+                if self.in_class(kind, "__get__") is not ABSENT:
+                    return self.bound(raw, x, cls, name)
+                asks = False                # the instance's own entry comes first
+            if asks:
+                try:
+                    return self.asked(x, name, source)
+                except AttributeError:
+                    more = self.in_class(cls, "__getattr__")
+                    if isinstance(more, types.FunctionType):
+                        return self.call(more, x, name)
+                    raise
         space = getattr(x, "__dict__", None) if cls.__dictoffset__ else None
         if space is not None:
             if name in space:
@@ -537,27 +542,13 @@ class Recorder(Operators):
         if type(x) is tuple:
             return tuple([self.index(v) for v in self.elements(x)])
         found = self.in_class(type(x), "__index__")
-        return self.call(found, x) if isinstance(found, types.FunctionType) else self.native(x)
+        if not isinstance(found, types.FunctionType):
+            return self.native(x)
+        return self.answer(found, x, (int, SymInt))
 
     def keys(self, x):
         """The elements of ``*x`` as keys of a set."""
         return [self.key(v) for v in self.elements(x)]
-
-    def hashed(self, x):
-        """Guards the values that the hash of an object is computed from, and that it is compared by."""
-        cls = type(x)
-        found = self.in_class(cls, "__eq__")
-        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
-            self.call(found, x, x)      # guards what a comparison with a key reads
-        found = self.in_class(cls, "__hash__")
-        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
-            return
-        if dataclasses.is_dataclass(cls) and is_generated(found):
-            for f in dataclasses.fields(cls):
-                if f.compare:
-                    self.key(self.attribute(x, f.name))
-        else:
-            self.call(found, x)
 
     def item(self, x, index):
         if isinstance(x, Tensor) and self.replaced(x, "__getitem__") is None:
@@ -576,13 +567,15 @@ class Recorder(Operators):
             if isinstance(index, slice):
                 return self.elements(x)[index] if issubclass(cls, list) else tuple(self.elements(x))[index]
             index = operator.index(index)
+            if not -len(x) <= index < len(x):
+                self.guard("length", source, len(x))
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
         elif is_mapping(x):
             index = self.pinned(index)
             if index in x:
                 text = repr(index) if type(index) in VALUES else getattr(index, "__qualname__", type(index).__name__)
                 return self.track(x[index], self.source("item", source, index, f"{source}[{text}]"))
-            if hasattr(cls, "__missing__"):
+            if self.in_class(cls, "__missing__") is not ABSENT:
                 self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
             self.guard("no key", source, index)
             raise KeyError(index)
@@ -725,7 +718,10 @@ class Recorder(Operators):
             return iter(x)
         found = self.in_class(cls, "__iter__")
         if isinstance(found, types.FunctionType):
-            return self.iterator(self.call(found, x))
+            made = self.call(found, x)
+            if self.in_class(type(made), "__next__") is ABSENT:
+                raise TypeError(f"iter() returned non-iterator of type {type(made).__name__!r}")
+            return self.iterator(made)
         if found is ABSENT:
             getter = self.in_class(cls, "__getitem__")
             if isinstance(getter, types.FunctionType):

@@ -409,15 +409,17 @@ class Writer(ast.NodeTransformer):
     def visit_Try(self, node):
         handlers = []
         for h in node.handlers:
-            caught = ast.copy_location(ast.Expr(self.ask(h, "caught")), h)
-            kinds = None if h.type is None else self.ask(h, "classes_caught", self.visit(h.type))
+            caught = ast.copy_location(ast.Expr(self.ask(h, "caught", h.name is not None)), h)
+            kinds = None if h.type is None else self.ask(h, "classes_caught", self.later(h.type))
             handlers.append(ast.copy_location(ast.ExceptHandler(kinds, h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))
         body = self.statements(node.body)
         if node.finalbody or not all(map(_raises_again, node.handlers)):
             body = [self.at(node, ast.With([ast.withitem(self.ask(node, "watched"), None)], body))]
-        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse),
-                                         self.statements(node.finalbody)), node)
+        final = self.statements(node.finalbody)
+        if final:
+            final.insert(0, self.at(node, ast.Expr(self.ask(node, "finished"))))
+        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse), final), node)
 
     def visit_Import(self, node):
         made = []

@@ -16,7 +16,7 @@ from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
-from ptcore.jit._entry import Modes, Part, Results
+from ptcore.jit._entry import Modes, Part, Results, memory_of
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
@@ -534,7 +534,7 @@ class Overlap:
 
     def pattern(self, args):
         places = {}
-        return tuple([places.setdefault(s.fetch(args).untyped_storage().data_ptr(), k)
+        return tuple([places.setdefault(memory_of(s.fetch(args)), k)
                       for k, s in enumerate(self.sources)])
 
     def __call__(self, value, args):

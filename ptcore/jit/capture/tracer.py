@@ -400,5 +400,5 @@ class CaptureTracer(ProxyTracer):
                     graph.erase_node(n)
                 elif n.op == "call_function" and n.target is set_grad_enabled:
                     graph.erase_node(n)
-        graph.eliminate_dead_code()
+        graph.eliminate_dead_code(Node.must_run)
         return GraphModule(self.root, graph, name)

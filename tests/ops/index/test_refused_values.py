@@ -85,3 +85,12 @@ def test_what_is_behind_the_last_offset_is_in_no_bag(mode):
     both = ptcore.func.vmap(bags)(ptcore.tensor([[0, 1, 3], [0, 2, 4]]))
     np.testing.assert_allclose(both[0].numpy(), [reduce(rows[0:1], 0), reduce(rows[1:3], 0)])
     np.testing.assert_allclose(both[1].numpy(), [reduce(rows[0:2], 0), reduce(rows[2:4], 0)])
+
+
+def test_index_methods_give_ints():
+    class Half:
+        def __index__(self):
+            return 1.5
+    for read in (lambda x, k: x[k], lambda x, k: x[k:], lambda x, k: x[:, k]):
+        with pytest.raises(TypeError, match="__index__ returned non-int"):
+            read(ptcore.ones(3, 3), Half())
