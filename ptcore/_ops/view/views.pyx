@@ -623,7 +623,10 @@ cdef int rebuild_part(Tensor t, Tensor base) except -1:
         pt_tls.grad_enabled = enabled
     if base.node is not None:
         take_place(r.node, base.node)
-    set_node(t, r.node, r.out_nr)
+    if r.node is None:                  # the base has no history
+        set_node(t, new_node(OP_AS_STRIDED, 1), 0)
+    else:
+        set_node(t, r.node, r.out_nr)
     return 0
 
 
