@@ -11,7 +11,7 @@ import ptcore._ops as ops
 from ptcore._errors import at_users_line
 from ptcore._interpret import innermost, outside
 from ptcore._ops import decompositions
-from ptcore._ops.call.tangents import Dual, Pushing, paired
+from ptcore._ops.call.tangents import Dual, Pushing, is_copy, paired
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import view_as_real
@@ -155,6 +155,9 @@ class Forward(Pushing):
         if result is primals[0]:
             return args[0]
         if row.kind == "view":
+            if op == RESHAPE and is_copy(result, primals[0]):       # a tensor of its own, with a tangent of its own
+                t = tangents[0]
+                return self.pair(result, None if t is None else run(op, (t, *args[1:])))
             if isinstance(result, tuple):
                 return tuple([stands_for(r, Dual(r, None, self, (args[0], op, args[1:], k)))
                               for k, r in enumerate(result)])

@@ -184,3 +184,38 @@ def test_one_tangent_a_level():
         with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
             fwAD.make_dual(x, T)
         same(fwAD.unpack_dual(fwAD.make_dual(x.detach(), 2 * T)).tangent, 2 * T)
+
+
+def test_reshapes_that_copy():
+    """A copy has a tangent of its own: later writes to it, to the tensor that it was made from, and to its views."""
+    def base_written(x):
+        y = x * 1
+        z = y.t().reshape(-1)
+        y.mul_(3)
+        return z * 1 + y.sum()
+
+    def copy_written(x):
+        y = x * 1
+        z = y.t().reshape(-1)
+        part = z[1:]
+        z.mul_(x.reshape(-1))
+        part.mul_(x[0, 1])
+        return z.sin() + y.sum()
+
+    def turned(x):
+        y = x.expand(2, 2, 3).square()
+        y.transpose_(0, -1)
+        z = y.flatten()
+        z[:2] = x[1, :2]
+        return z.reshape(3, -1).t().flatten()
+
+    h = 1e-6
+    for f in (base_written, copy_written, turned):
+        want = (f(X + h * T) - f(X - h * T)) / (2 * h)
+        np.testing.assert_allclose(pushed(f)[1].numpy(), want.numpy(), atol=1e-7)
+        for g in (pt.func.vmap(lambda x, f=f: pushed(f, x)[1]),
+                  make_fx(lambda x, f=f: pushed(f, x[0])[1][None])(X[None] + 1)):
+            np.testing.assert_allclose(g(X[None])[0].numpy(), want.numpy(), atol=1e-7)
+        g = pt.func.grad(lambda x, f=f: f(x).square().sum())
+        np.testing.assert_allclose(pt.func.jvp(g, (X,), (T,))[1].numpy(),
+                                   ((g(X + h * T) - g(X - h * T)) / (2 * h)).numpy(), rtol=1e-6, atol=1e-5)

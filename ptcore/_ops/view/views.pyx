@@ -147,6 +147,7 @@ cdef object reshape(int op, object input, object shape):
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int ndim
+    cdef bint copied = False
     x = enter(op, input)
     ndim = read_sizes(shape, sizes, b"reshape", b"shape")
     infer_size(ndim, sizes, x.count, b"reshape")
@@ -155,7 +156,12 @@ cdef object reshape(int op, object input, object shape):
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
         x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
         fill_strides(ndim, sizes, strides)
-    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+        copied = True
+    x = window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+    if copied:                          # nobody else has the copy: the result is no view
+        x.base = None
+        x.flags &= ~<uint32_t>(PT_VIEW | PT_NO_GRAD_VIEW)
+    return x
 
 
 cdef object expand(int op, object input, object size):
