@@ -247,6 +247,13 @@ cpdef bint is_copy(Tensor result, Tensor x):
     return result.storage != x.storage
 
 
+cpdef bint may_share(Tensor x, Tensor y):
+    """Whether two values may show the same memory."""
+    if (x.flags | y.flags) & PT_VALUELESS:
+        return x is y or x.dt == y.dt
+    return x.storage == y.storage or (x if x.base is None else x.base) is (y if y.base is None else y.base)
+
+
 cdef object first_of(list tangents):
     for t in tangents:
         if t is not None:
