@@ -670,8 +670,7 @@ cdef int count_apart(Tensor t, uint64_t start) except -1:
 
 
 cdef int sync_view(Tensor t) except -1:
-    """If a view's memory was written to since, derives its grad_fn from that of its base again. Where the base was
-    detached in place, the new history leads nowhere."""
+    """Derives the grad_fn of a view that was written to since from its base again; a detached base has none."""
     cdef uint64_t version = version_of(t)
     if t.attr_version == version:
         return 0
