@@ -149,6 +149,16 @@ cdef class Interpreter(Mode):
         ``setup_context``."""
         return None
 
+    def custom_needs(self, args):
+        """For each argument of a custom Function that is about to run on stand-ins, whether its value requires grad, in
+        an interpreter whose values carry histories; an empty tuple where none does."""
+        return ()
+
+    def custom_ran(self, cls, ctx, args, output):
+        """A custom Function has run on stand-ins, unrecorded, and one of ``custom_needs`` holds. Returns the output,
+        with the history of the call for its values."""
+        return output
+
     def created(self, kind, x):
         """``kind``, such as "from_numpy", made a tensor ``x`` over memory that no op made. The return value replaces
         ``x``, unless it is None."""

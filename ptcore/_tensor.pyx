@@ -670,11 +670,11 @@ cdef int count_apart(Tensor t, uint64_t start) except -1:
 
 
 cdef int sync_view(Tensor t) except -1:
-    """If a view's memory was written to since, derives its grad_fn from that of its base again."""
+    """Derives the grad_fn of a view that was written to since from its base again; a detached base has none."""
     cdef uint64_t version = version_of(t)
     if t.attr_version == version:
         return 0
-    if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
+    if (<Tensor>t.base).flags & PT_REQUIRES_GRAD or t.node is not None:
         if t.flags & (PT_NO_GRAD_VIEW | PT_MULTI_VIEW):
             made = ("under no_grad or inference_mode" if t.flags & PT_NO_GRAD_VIEW
                     else "by a function that returns multiple views")

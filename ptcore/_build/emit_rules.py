@@ -42,7 +42,7 @@ def text_rule(op):
     if kept:            # half types have no output: an operand that was written to since is an error there
         slot = op.slots["x"][0]
         body += (f"    x = saved_unless_written(node, {slot})\n"
-                 f"    if x is None and out is None:\n        x = node.saved({slot})\n")
+                 f"    if x is None and out is None:\n        written_operand(node, {slot})\n")
     if op.again and not kept:
         left = iter(expr.TENSOR_NAMES)
         given = [next(left) if a.is_tensor else f"node.params[{op.params.index(a)}]" for a in op.args]
@@ -133,7 +133,7 @@ def derivatives(family, ops, by_name):
                        for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
     text += [f"from ptcore.autograd.rules import {module} as _{module}" for module in sorted(modules)]
     if any(op.rule[2].remade if op.rule[0] == "function" else op.row.exact and op.again for op in ops):
-        text.append("from ptcore._ops.history import saved_unless_written")
+        text.append("from ptcore._ops.history import saved_unless_written, written_operand")
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}
     if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):

@@ -1,4 +1,6 @@
 """Recording: nodes of ops and custom functions, saved values, and the history of in-place writes."""
+from cpython.object cimport PyObject
+
 from ptcore._types cimport *
 from ptcore._dtype cimport dtype_of
 from ptcore._device cimport device_of
@@ -53,11 +55,17 @@ cdef TensorMeta meta_of(Tensor t):
 
 
 cdef class Packed:
-    """A saved tensor that a pack hook has replaced, with its history for a recorded backward."""
+    """A saved tensor that a pack hook has replaced, with its history for a recorded backward.
+
+    ``place`` is what counts writes to the tensor (`place_of`), as a number that is only compared, and ``version`` the
+    one that it was saved at.
+    """
     cdef object value, unpack
     cdef Tensor leaf
     cdef Node node
     cdef int out_nr
+    cdef size_t place
+    cdef uint64_t version
 
 
 cdef class Several:
@@ -95,9 +103,18 @@ cdef object pack(object x):
     return x
 
 
+cdef size_t place_of(Tensor x) noexcept:
+    """The address of what counts the writes to x: its counter, or the storage."""
+    if x.flags & PT_DATA and x.extras is not None:
+        return <size_t><PyObject *>(<TensorExtras>x.extras).counter
+    return <size_t>x.storage
+
+
 cdef Packed packed(Tensor x, object pack_hook, object unpack_hook):
     cdef Packed p = Packed.__new__(Packed)
     cdef uint64_t version = version_of(x)
+    p.place = place_of(x)
+    p.version = version
     p.value = pack_hook(x)
     if version_of(x) != version:
         raise RuntimeError("saved_tensors_hooks: the pack hook modified the tensor that it was given in place; it "
@@ -132,7 +149,10 @@ cdef int check_saved(Tensor x, const char *op) except -1:
 
 
 cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
-    put(n, slot, pack(x), version)
+    x = pack(x)
+    if isinstance(x, Packed):
+        (<Packed>x).version = version
+    put(n, slot, x, version)
 
 
 cdef int put(Node n, int slot, object x, uint64_t version) except -1:
@@ -250,12 +270,25 @@ def repack(Node n, int slot, pack_hook, unpack_hook):
 
 
 def saved_unless_written(Node n, int slot):
-    """``n.saved(slot)``; None if the tensor was written to since, for a rule that can compute it again."""
+    """``n.saved(slot)``; None if the tensor was written to since, for a rule that can do without it or compute it
+    again. What an unpack hook returns is that tensor if its writes are counted at the same place."""
     cdef uint64_t version
+    cdef Packed p
     x, version = held(n, slot)
+    if isinstance(x, Packed):
+        p = <Packed>x
+        x = n.saved(slot)
+        return None if p.place == place_of(<Tensor?>x) and version_of(<Tensor>x) != p.version else x
     if isinstance(x, Tensor) and version_of(<Tensor>x) != version:
         return None
     return n.saved(slot)
+
+
+def written_operand(Node n, int slot):
+    """Raises for an operand that was written to since, by a rule that cannot do without it."""
+    n.saved(slot)
+    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace "
+                       f"operation: an operand, saved by {node_name(n)}, which an unpack hook returned as it is now")
 
 
 def node_name(Node n):
@@ -433,6 +466,10 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
         if id(t) in dirty:
             if t.flags & PT_VIEW:       # the only output (check_dirty), so it is output 0
                 finish_inplace(t, n)
+                if is_counted_below(t):     # the write was counted before the history of views was asked for
+                    for x in inputs:
+                        if isinstance(x, Tensor) and (<Tensor>x).base is t.base:
+                            (<Tensor>x).attr_version = version_of(<Tensor>x) - 1
                 continue
             if id(t) not in counted and not is_counted_below(t):
                 count_write(t)

@@ -11,7 +11,7 @@ import ptcore._ops as ops
 from ptcore._errors import at_users_line
 from ptcore._interpret import innermost, outside
 from ptcore._ops import decompositions
-from ptcore._ops.call.tangents import Dual, Pushing, paired
+from ptcore._ops.call.tangents import Dual, Pushing, is_copy, may_share, paired
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import view_as_real
@@ -155,6 +155,9 @@ class Forward(Pushing):
         if result is primals[0]:
             return args[0]
         if row.kind == "view":
+            if op == RESHAPE and is_copy(result, primals[0]):       # a tensor of its own, with a tangent of its own
+                t = tangents[0]
+                return self.pair(result, None if t is None else run(op, (t, *args[1:])))
             if isinstance(result, tuple):
                 return tuple([stands_for(r, Dual(r, None, self, (args[0], op, args[1:], k)))
                               for k, r in enumerate(result)])
@@ -203,14 +206,17 @@ class Forward(Pushing):
 
     def write(self, op, args, primals, tangents, live):
         """An op in place: the value and the tangent are both written to."""
-        x = args[0]
-        before = primals[0].clone() if live else primals[0]
-        run(op, tuple(primals), True)
+        x, given, values = args[0], list(args), list(primals)
         if live:
             if tangents[0] is not None:  # copied, since a recorded op may have saved it and the op writes to it
                 tangents[0] = tangents[0].clone()
-            first = self.pair(before, tangents[0])
-            found = self.pushed(op, (first, *args[1:]), (before, *primals[1:]), tuple(tangents), primals[0])
+            for k, y in enumerate(primals):     # what is about to be written to, as it is now
+                if isinstance(y, Tensor) and (not k or may_share(y, primals[0])):
+                    values[k] = values[0] if k and y is primals[0] else y.clone()
+                    given[k] = self.pair(values[k], tangents[k])
+        run(op, tuple(primals), True)
+        if live:
+            found = self.pushed(op, tuple(given), tuple(values), tuple(tangents), primals[0])
             self.overwrite(x, zeros_like(primals[0]) if found is None else found)
         return x
 

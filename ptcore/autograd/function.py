@@ -218,14 +218,18 @@ class Function(metaclass=_FunctionMeta):
         records."""
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
-        ctx.needs_input_grad = needs or tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        recording = not needs and is_history_recorded() and any(ctx.needs_input_grad)
+        own = needs or tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = not needs and is_history_recorded() and any(own)
+        of_values = innermost().custom_needs(args) if interposed() and is_history_recorded() else ()
+        ctx.needs_input_grad = tuple([a or b for a, b in zip(own, of_values)]) if of_values else own
         with no_grad():
             if separate:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args)
+        if of_values:
+            output = innermost().custom_ran(cls, ctx, args, output)
         return cls._recorded(ctx, args, output, recording), ctx
 
     @classmethod
@@ -257,17 +261,22 @@ class Function(metaclass=_FunctionMeta):
         if recording:
             tracked = [t if isinstance(t, Tensor) and id(t) not in without
                        and t.dtype.kind in "fc" else None for t in outputs]
-            metas = [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None
-                     for t in outputs]
-            rule = FunctionRule(ctx, cls, metas, args)
-            # The node owns the rule and through it ctx, so ctx refers to the node only weakly.
-            node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
-            ctx._node = weakref.ref(node)
-            ctx._n_saved = len(saved)
-            ctx._saved = ()
+            cls._hung(ctx, args, outputs, tracked, saved, dirty)
         if single:
             return outputs[0]
         return tuple(outputs) if isinstance(output, tuple) else outputs
+
+
+    @classmethod
+    def _hung(cls, ctx, args, outputs, tracked, saved, dirty):
+        """Gives the ``tracked`` outputs the history of a call."""
+        metas = [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None for t in outputs]
+        rule = FunctionRule(ctx, cls, metas, args)
+        # The node owns the rule and through it ctx, so ctx refers to the node only weakly.
+        node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
+        ctx._node = weakref.ref(node)
+        ctx._n_saved = len(saved)
+        ctx._saved = ()
 
 
 def _has_rule(args):

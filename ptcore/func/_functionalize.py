@@ -4,11 +4,12 @@
 memory holds a value; a write replaces the value by a new one.
 """
 import functools
+from copy import copy
 
 import ptcore._ops as ops
 from ptcore._dtype import can_cast, dtype
 from ptcore._errors import DTypeError
-from ptcore._interpret import Interpreter, Payload, aside
+from ptcore._interpret import Interpreter, Payload, aside, innermost, outside
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty_strided
 from ptcore._ops.functions import (
@@ -397,6 +398,73 @@ class Functionalizer(Interpreter):
         if result is values[0] and isinstance(result, Tensor):
             return args[0]
         return self.lifted(result)
+
+    # -- custom functions --------------------------------------------------------------------------
+
+    def custom_needs(self, args):
+        """The arguments whose values have a history here or further out, where functionalizers are."""
+        with outside():
+            values = [self.value(x) if isinstance(x, Tensor) else x for x in args]
+            needs = tuple([isinstance(x, Tensor) and x.requires_grad for x in values])
+            top = innermost()
+            more = () if top is None else top.custom_needs(values)
+        needs = tuple([a or b for a, b in zip(needs, more)]) if more else needs
+        return needs if any(needs) else ()
+
+    def custom_ran(self, cls, ctx, args, output):
+        """The stand-ins of the values with the history of the call. ``forward`` ran on stand-ins, so that its writes
+        are new values. A context of its own has the values in place of the stand-ins."""
+        single = not isinstance(output, (tuple, list))
+        outputs = [output] if single else list(output)
+        dirty = {id(t) for t in ctx._dirty}
+        values = {}
+
+        def value(x):
+            if not isinstance(x, Tensor):
+                return x
+            if id(x) not in values:
+                values[id(x)] = self.value(x)
+            return values[id(x)]
+
+        with outside():
+            inputs, made, top = tuple([value(x) for x in args]), [], innermost()
+            further = top is not None and bool(top.custom_needs(inputs))
+            for x in outputs:           # values apart, which get the history; further out with memories of their own
+                y = self.value(x).detach() if isinstance(x, Tensor) else x
+                y = run("clone", (y,)) if further and isinstance(x, Tensor) else y
+                made.append(y)
+                values[id(x)] = y
+            inner = copy(ctx)
+            for name, x in vars(ctx).items():
+                setattr(inner, name, value(x))
+            for name in ("_saved", "_saved_for_forward", "_dirty", "_non_differentiable"):
+                if name in vars(ctx):
+                    setattr(inner, name, tuple([value(x) for x in getattr(ctx, name)]))
+            inner._dirty = ()
+            inner.needs_input_grad = tuple([isinstance(x, Tensor) and x.requires_grad for x in inputs])
+            if further:
+                before, made = made, list(top.custom_ran(cls, inner, inputs, tuple(made)))
+                swapped = {id(x): y for x, y in zip(before, made)}
+                inner._saved, inner._non_differentiable = [
+                    tuple([swapped.get(id(x), x) for x in kept]) for kept in (inner._saved, inner._non_differentiable)]
+            if any(inner.needs_input_grad):
+                without = {id(x) for x in inner._non_differentiable}
+                tracked = [y if isinstance(y, Tensor) and id(y) not in without and y.dtype.kind in "fc" else None
+                           for y in made]
+                cls._hung(inner, inputs, made, tracked, inner._saved, set())
+            for k, (x, y) in enumerate(zip(outputs, made)):
+                payload = carried_by(x, self) if isinstance(x, Tensor) else None
+                if payload is None:
+                    continue
+                if id(x) in dirty:
+                    payload.write(y)
+                elif payload.steps or any(x is a for a in args):
+                    outputs[k] = self.stand_in(y, payload.memory, payload.views, y, payload.placed)
+                else:
+                    payload.memory.value = payload._tensor = y
+        if single:
+            return outputs[0]
+        return tuple(outputs) if isinstance(output, tuple) else outputs
 
     def values(self, x):
         if isinstance(x, Tensor):

@@ -88,14 +88,15 @@ class _Replay:
     """The tensors that a checkpointed function saved, by number; a second run fills them in.
 
     A backward inside of the function asks for tensors before the first run has saved all, and gets them from a run that
-    goes as far. Later numbers need another run.
+    goes as far. Later numbers need another run. So does a tensor that the second run has written to after it had saved
+    it: another run ends as soon as it has saved it.
     """
 
     def __init__(self, again, check, early_stop):
         self.again, self.check, self.early_stop = again, check, early_stop
         self.described = []             # (shape, dtype) of the tensors that the first run has saved so far
         self.whole = False              # whether the first run has ended
-        self.found = []                 # tensors that the last run saved
+        self.found = []                 # tensors that the last run saved, with their versions then
 
     def pack(self, x):
         self.described.append((tuple(x.shape), x.dtype))
@@ -103,29 +104,38 @@ class _Replay:
 
     def unpack(self, number):
         if number >= len(self.found):
-            self.found = self.run_again()
-        return self.found[number]
+            self.found = self.run_again(len(self.described), self.early_stop)
+        return self.unwritten(self.found, number)
 
-    def run_again(self):
-        """The tensors that another run saves: as many as the first run has saved, or more if it does not stop early."""
-        found, wanted = [], len(self.described)
+    def unwritten(self, found, number):
+        """A tensor of a run, as it was saved."""
+        x, version = found[number]
+        if x._version != version:
+            found[number] = x, _ = self.run_again(number + 1, True)[number]
+        return x
+
+    def run_again(self, wanted, early_stop):
+        """The tensors that another run saves with their versions, ``wanted`` or more if it does not stop early."""
+        found = []
 
         def keep(x):
-            found.append(x.detach())
-            if self.early_stop and len(found) == wanted:
+            x = x.detach()
+            found.append((x, x._version))
+            if early_stop and len(found) == wanted:
                 raise enough
             return len(found) - 1
 
         enough = _Enough()
         try:
-            with saved_tensors_hooks(keep, found.__getitem__):
+            with saved_tensors_hooks(keep, lambda number: self.unwritten(found, number)):
                 self.again()
         except _Enough as e:
             if e is not enough:         # raised for an enclosing checkpoint
                 raise
-        seen = [(tuple(x.shape), x.dtype) for x in found]
+        seen = [(tuple(x.shape), x.dtype) for x, _ in found]
         described = self.described[:wanted]
-        if len(seen) < wanted or (self.check and (seen if self.whole else seen[:wanted]) != described):
+        whole = self.whole and wanted == len(self.described)
+        if len(seen) < wanted or (self.check and (seen if whole else seen[:wanted]) != described):
             raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
                                   "pass. A different number of tensors was saved, or others: "
                                   f"{wanted} and {len(seen)}, {described} and {seen}")

@@ -184,3 +184,87 @@ def test_one_tangent_a_level():
         with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
             fwAD.make_dual(x, T)
         same(fwAD.unpack_dual(fwAD.make_dual(x.detach(), 2 * T)).tangent, 2 * T)
+
+
+def test_reshapes_that_copy():
+    """A copy has a tangent of its own: later writes to it, to the tensor that it was made from, and to its views."""
+    def base_written(x):
+        y = x * 1
+        z = y.t().reshape(-1)
+        y.mul_(3)
+        return z * 1 + y.sum()
+
+    def copy_written(x):
+        y = x * 1
+        z = y.t().reshape(-1)
+        part = z[1:]
+        z.mul_(x.reshape(-1))
+        part.mul_(x[0, 1])
+        return z.sin() + y.sum()
+
+    def turned(x):
+        y = x.expand(2, 2, 3).square()
+        y.transpose_(0, -1)
+        z = y.flatten()
+        z[:2] = x[1, :2]
+        return z.reshape(3, -1).t().flatten()
+
+    h = 1e-6
+    for f in (base_written, copy_written, turned):
+        want = (f(X + h * T) - f(X - h * T)) / (2 * h)
+        np.testing.assert_allclose(pushed(f)[1].numpy(), want.numpy(), atol=1e-7)
+        for g in (pt.func.vmap(lambda x, f=f: pushed(f, x)[1]),
+                  make_fx(lambda x, f=f: pushed(f, x[0])[1][None])(X[None] + 1)):
+            np.testing.assert_allclose(g(X[None])[0].numpy(), want.numpy(), atol=1e-7)
+        g = pt.func.grad(lambda x, f=f: f(x).square().sum())
+        np.testing.assert_allclose(pt.func.jvp(g, (X,), (T,))[1].numpy(),
+                                   ((g(X + h * T) - g(X - h * T)) / (2 * h)).numpy(), rtol=1e-6, atol=1e-5)
+
+
+def test_operands_in_the_memory_that_is_written_to():
+    """The tangent is that of the operands before the write (PyTorch takes them as they are after it)."""
+    def itself(x):
+        y = x * 1
+        return y.mul_(y)
+
+    def views(x):
+        y = x * 1
+        y.mul_(y.view_as(y))
+        y[0].mul_(y[0].detach().view(3) + y[0])
+        y[:, 0].atan2_(y[:, 0])
+        return y.addcmul_(y, y.view(-1).view(2, 3))
+
+    def numbers(x):
+        y = pt.complex(x, x.sin())
+        y.real.mul_(y.imag)
+        pt.view_as_real(y)[..., 0].hypot_(y.real)
+        y.mul_(y)
+        return pt.view_as_real(y.mul_(y.conj()))
+
+    def several(x):
+        y = x[:2, :2] * 0.1
+        y.addmm_(y, y.t())
+        return y.lerp_(y.view(2, 2), 0.3)
+
+    h = 1e-6
+    for f in (itself, numbers, several):
+        want = ((f(X + h * T) - f(X - h * T)) / (2 * h)).numpy()
+        def tangent(x, f=f):
+            return pushed(f, x)[1]
+
+        for g in (tangent, pt.func.functionalize(tangent), make_fx(tangent)(X + 1)):
+            np.testing.assert_allclose(g(X).numpy(), want, rtol=1e-6)
+        got = pt.func.jvp(pt.func.vmap(f), (X[None],), (T[None],))[1][0]
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+    got = pushed(views)[1]                      # detached: a constant in the tangent
+    x = X.clone()
+
+    def without(x, fixed):
+        y = x * x
+        y = pt.cat([(y[0] * (fixed + y[0])).unsqueeze(0), y[1:]])
+        y = pt.cat([pt.full((2, 1), np.pi / 4, dtype=pt.float64), y[:, 1:]], 1)
+        return y + y * y
+
+    fixed = (x * x)[0]
+    np.testing.assert_allclose(got.numpy(), ((without(x + h * T, fixed) - without(x - h * T, fixed)) / (2 * h)).numpy(),
+                               rtol=1e-6)

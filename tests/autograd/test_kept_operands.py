@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ptcore
+from ptcore.autograd.graph import saved_tensors_hooks
 
 pytestmark = pytest.mark.core
 
@@ -77,3 +78,38 @@ def test_complex_and_half(name):
     wide = leaf(5.0)
     function(wide).backward()
     np.testing.assert_allclose(x.grad.double().numpy(), wide.grad.numpy(), rtol=1e-3, atol=6e-8)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", [ptcore.float64, ptcore.float32, ptcore.float16])
+def test_operands_may_be_written_to_under_hooks(name, dtype):
+    """A hook that hands the operand on does not hide that it was written to; half types keep the operand alone."""
+    function = CALLS[name][0]
+    want = leaf(0.5, dtype=dtype)
+    function(want).backward()
+    for first in (lambda x: x * 2, lambda x: (x * 2).data.requires_grad_(),
+                  lambda x: (x * 2).detach().requires_grad_()):
+        x = leaf(0.25, dtype=dtype)
+        inner = first(x)
+        with saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = function(inner)
+        with ptcore.no_grad():
+            inner.zero_()
+        if dtype is ptcore.float16:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+            continue
+        g, = ptcore.autograd.grad(y.sum(), inner)
+        np.testing.assert_allclose(g.numpy(), want.grad.numpy(), rtol=1e-6)
+
+    def f(x):
+        inner = x * 2
+        with saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = function(inner)
+        inner.zero_()
+        return y.sum()
+
+    if dtype is not ptcore.float16:
+        x = leaf(0.25, dtype=dtype).detach()
+        for g in (ptcore.func.grad(f), ptcore.func.functionalize(ptcore.func.grad(f))):
+            np.testing.assert_allclose(g(x).numpy(), 2 * want.grad.numpy(), rtol=1e-6)

@@ -369,6 +369,22 @@ def set_counts_a_write(T):
     return x._version, y._version
 
 
+@program
+def reshape_that_copies_is_no_view(T):
+    x = leaf(T)
+    with T.no_grad():
+        w = (x * 1).view(2, 2).t().reshape(-1)
+    w.mul_(x)
+    y = (x * 1).view(2, 2)
+    z = y.t().reshape(-1)
+    kept = z[:2]
+    z.mul_(x)
+    y.mul_(2)
+    (w.sum() + (z * z).sum() + kept.sum() + y.sum()).backward()
+    z.detach_()
+    return z._base is None, z.requires_grad, kept._base is z, x.grad
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     compare(PROGRAMS[name])

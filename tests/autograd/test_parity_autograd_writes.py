@@ -422,6 +422,35 @@ def detach_in_place(T):
 
 
 @program
+def detach_in_place_of_a_written_base(T):
+    """A view that is older than the write to the base has no history when the base has none."""
+    x = leaf(T)
+    y = x * 1
+    view, other = y[1:], y[2:]
+    y.mul_(x)
+    y.detach_()
+    out = (view * view).sum() + (other * x[2:]).sum()
+    out.backward()
+    return view.requires_grad, view.is_leaf, x.grad
+
+
+@program
+def hooks_pack_operands_before_the_write(T):
+    """What a hook copies of an operand in the memory that is written to is its value before."""
+    result = []
+    for write in (lambda y: y.mul_(y), lambda y: y.mul_(y.detach()), lambda y: y.mul_(y.reshape(-1)[:]),
+                  lambda y: y[:2].div_(y[1:3] + 2), lambda y: y[:2].mul_(y[:2].view(2)),
+                  lambda y: y.addcmul_(y, y), lambda y: y.atan2_(y.view_as(y))):
+        x = leaf(T)
+        y = x * 1
+        with T.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            write(y)
+        (y * y).sum().backward()
+        result.append(x.grad)
+    return result
+
+
+@program
 def detach_in_place_of_view(T):
     y = leaf(T) * 2
     y[0].detach_()

@@ -6,7 +6,8 @@ import pytest
 
 import ptcore as pt
 from ptcore.autograd import Function
-from ptcore.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from ptcore.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
 
@@ -209,3 +210,93 @@ def test_an_argument_that_is_written_to_inside_vmap():
     out.sum().backward()
     same(x.grad, 10 * X)
     same(jvp(vmap(f), (X,), (pt.ones_like(X),))[1], 10 * X.sum(1))
+
+
+class Added(Function):
+    """a + b ** 2, written over a, whose derivative claims to be that of a + 10 b ** 2."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        if ctx.needs_input_grad[1]:
+            ctx.save_for_backward(b)
+        ctx.mark_dirty(a)
+        return a.add_(b * b)
+
+    @staticmethod
+    def backward(ctx, g):
+        (b,) = ctx.saved_tensors
+        return g, 20 * g * b
+
+
+class Written(Function):
+    """tanh, written over its argument."""
+
+    @staticmethod
+    def forward(x):
+        return x.tanh_()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (1 - y * y)
+
+
+def of_values(x):
+    return (Cube.apply(x) * Scaled.apply(x, x.sin(), 2)[0]).sum()
+
+
+def of_a_view(x):
+    y = x * 1
+    view = y.t()
+    Added.apply(view, x.t())
+    return (view * view.sin()).sum() + (y[0] ** 2).sum()
+
+
+def of_a_result(x):
+    y = x * 2
+    old = y[0]
+    z = Written.apply(y)
+    return (z * z * x).sum() + (old ** 3).sum()
+
+
+@pytest.mark.parametrize("f", [of_values, of_a_view, of_a_result])
+def test_histories_of_values_under_functionalize(f):
+    """The histories of values outside of ``functionalize`` go through the function's own backward."""
+    x = X.clone()
+    want, second = grad(f)(x), jacrev(grad(f))(x)
+    inside = functionalize(f)
+    for g in (grad(inside), functionalize(grad(f)), functionalize(grad(inside)), grad(functionalize(inside)),
+              grad(functionalize(f, remove="mutations_and_views")), make_fx(grad(inside))(x), make_fx(grad(f))(x + 1)):
+        same(g(x), want)
+    for h in (jacrev(grad(inside)), jacrev(functionalize(grad(f))), functionalize(jacrev(grad(f))),
+              jacrev(functionalize(grad(inside)))):
+        same(h(x), second)
+    x.requires_grad_()
+    inside(x).backward()
+    same(x.grad, want)
+
+
+def test_a_view_returned_under_functionalize():
+    class First(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.shape = x.shape
+            return x[0]
+
+        @staticmethod
+        def backward(ctx, g):
+            return pt.cat([10 * g.unsqueeze(0), g.new_zeros(ctx.shape[0] - 1, *ctx.shape[1:])])
+
+    def f(x):
+        y = x * 1
+        row = First.apply(y)
+        return (row * row).sum() + y.sin().sum()
+
+    want = grad(f)(X)
+    same(want[0], 20 * X[0] + X[0].cos())
+    same(grad(functionalize(f))(X), want)

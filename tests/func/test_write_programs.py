@@ -72,7 +72,7 @@ def made(seen, r, x):
 
 def view(seen, r):
     x = chosen(seen, r)
-    kind = r.randrange(12)
+    kind = r.randrange(14)
     d = r.randrange(x.ndim)
     n = x.shape[d]
     if kind == 0:
@@ -99,12 +99,16 @@ def view(seen, r):
         return x.real if r.random() < 0.5 else x.imag
     if kind == 11 and not x.is_complex() and x.is_contiguous() and x.shape[-1] == 2 and x.storage_offset() % 2 == 0:
         return pt.view_as_complex(x)
+    if kind == 12:                      # a view, or a copy by the strides
+        return x.reshape(-1)
+    if kind == 13 and x.ndim >= 2:
+        return x.transpose(0, -1).flatten(0, 1)
     return x[:]
 
 
 def write(seen, r):
     x = chosen(seen, r, ndim=0)
-    kind = r.randrange(15)
+    kind = r.randrange(16)
     if kind == 0:
         x.copy_(fitting(seen, x, r))
     elif kind == 1:
@@ -134,6 +138,8 @@ def write(seen, r):
         x.index_fill_(0, pt.tensor([0]), 0.5)
     elif kind == 13 and not x.is_complex():
         x.clamp_(max=0.7).sub_(0.3)
+    elif kind == 14 and x.ndim >= 2:
+        x.transpose_(0, -1)
     else:
         x.addcmul_(fitting(seen, x, r), fitting(seen, x, r), value=0.5)
     return None

@@ -8,7 +8,7 @@ import pytest
 
 import ptcore as pt
 from ptcore.autograd.graph import saved_tensors_hooks
-from ptcore.utils.checkpoint import CheckpointError, checkpoint
+from ptcore.utils.checkpoint import CheckpointError, checkpoint, set_checkpoint_early_stop
 
 pytestmark = pytest.mark.core
 
@@ -164,3 +164,45 @@ def test_inputs_without_gradients_warn():
         warnings.simplefilter("always")
         checkpoint(smooth, leaf().detach(), use_reentrant=True)
     assert ["None of the inputs have requires_grad=True" in str(w.message) for w in seen] == [True]
+
+
+def written(x):
+    y = x * 1
+    z = y.sin()
+    y.zero_()
+    w = z.exp()
+    v = w.sigmoid()
+    w.mul_(0)
+    return v * (x * x)
+
+
+def written_before_a_gradient(x):
+    y = x * 1
+    z, v = y.sin(), y.tanh()
+    y.zero_()
+    (g,) = pt.autograd.grad(z.sum(), x, create_graph=True)
+    return g * v
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_the_second_run_writes_to_what_it_saved(early_stop):
+    """PyTorch uses what the second run leaves in the memory, and gives other gradients."""
+    x = leaf().detach().numpy()
+    with set_checkpoint_early_stop(early_stop):
+        s = 1 / (1 + np.exp(-np.exp(np.sin(x))))
+        want = s * (1 - s) * np.exp(np.sin(x)) * np.cos(x) * x * x + s * 2 * x
+        np.testing.assert_allclose(first(at(False, written)), want, rtol=1e-12)
+        np.testing.assert_allclose(first(at(False, at(False, written))), want, rtol=1e-12)
+        want = np.cos(x) / np.cosh(x) ** 2 - np.sin(x) * np.tanh(x)
+        np.testing.assert_allclose(first(at(False, written_before_a_gradient)), want, rtol=1e-12)
+        f = at(False, written)
+        t, e = leaf(), 1e-6
+        (g,) = pt.autograd.grad(f(t).sum(), t, create_graph=True)
+        np.testing.assert_allclose(pt.autograd.grad(g.sum(), t)[0].numpy(),
+                                   (slope(written, x + e) - slope(written, x - e)) / (2 * e), rtol=1e-6)
+
+
+def slope(f, x):
+    """The gradient of the sum of a function, by a checkpoint."""
+    x = pt.tensor(x, requires_grad=True)
+    return pt.autograd.grad(at(False, f)(x).sum(), x)[0].numpy()

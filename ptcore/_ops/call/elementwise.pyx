@@ -26,7 +26,7 @@ from ptcore._ops.call.offer cimport (PT_VARIANT_INPLACE, before_call, flags_of_a
                                      offer)
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
-from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
+from ptcore._ops.call.operands cimport check_integers, keep, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport node_of, record, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
 from ptcore._ops.plan.hooks cimport dry, loops_run, planning, spoil
@@ -652,6 +652,8 @@ cdef object complete_inplace(Call *c, Tensor x):
         if uses_first(c):
             # The rule needs x as it was: keep a copy with x's place in the graph.
             before = old_value(x)
+        if pt_tls.mode & PT_MODE_SAVED_HOOKS:
+            keep_others(c, x)
     if x.flags & PT_INTERPOSED:
         if recording:                   # links the old histories: the write is counted where it is done, below
             n = node_of_write(c, x, before)
@@ -738,6 +740,17 @@ cdef Tensor old_value(Tensor x):
         if x.node is not None:
             set_node(c, x.node, x.out_nr)
     return c
+
+
+cdef int keep_others(Call *c, Tensor x) except -1:
+    """Copies other operands in the memory of x, which is about to be written to, for a pack hook: it is called after
+    the write and may copy what it gets."""
+    cdef int k
+    for k in range(1, c.nin):
+        if (c.operands[k] != NULL and isinstance(<object>c.operands[k], Tensor)
+                and (<Tensor>c.operands[k]).storage == x.storage):
+            c.operands[k] = keep(c, old_value(<Tensor>c.operands[k]))
+    return 0
 
 
 cdef object unwritten(object x, tuple args):

@@ -229,11 +229,29 @@ cdef class Pushing(CompiledInterpreter):
         if result is given[0]:
             return args[0]
         for k, r in enumerate(result if isinstance(result, tuple) else (result,)):
-            if (<Tensor?>r).dt != dt:
+            if (<Tensor?>r).dt != dt or is_copy(<Tensor>r, <Tensor>given[0]):
                 return None
             made.append(stands_for(<Tensor>r, Dual(<Tensor>r, None, self, (
                 args[0], op, args[1:], k if isinstance(result, tuple) else None))))
         return tuple(made) if isinstance(result, tuple) else made[0]
+
+
+cpdef bint is_copy(Tensor result, Tensor x):
+    """Whether the result of a view row is no view of x: a ``reshape`` that had to copy. A stand-in's view has the
+    stand-in's base, wherever the values are."""
+    cdef uint32_t key = result.flags | x.flags
+    if key & PT_VALUELESS:
+        return False
+    if key & PT_INTERPOSED:
+        return result.base is not (x if x.base is None else x.base)
+    return result.storage != x.storage
+
+
+cpdef bint may_share(Tensor x, Tensor y):
+    """Whether two values may show the same memory."""
+    if (x.flags | y.flags) & PT_VALUELESS:
+        return x is y or x.dt == y.dt
+    return x.storage == y.storage or (x if x.base is None else x.base) is (y if y.base is None else y.base)
 
 
 cdef object first_of(list tangents):

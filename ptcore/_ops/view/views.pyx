@@ -115,8 +115,7 @@ def set_reinterpret(f):
 
 cdef object view(int op, object input, object shape):
     cdef Tensor x
-    cdef int64_t[64] sizes
-    cdef int64_t[64] strides
+    cdef int64_t[64] sizes, strides
     cdef int ndim
     x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
@@ -144,9 +143,8 @@ cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64
 
 cdef object reshape(int op, object input, object shape):
     cdef Tensor x
-    cdef int64_t[64] sizes
-    cdef int64_t[64] strides
-    cdef int ndim
+    cdef int64_t[64] sizes, strides
+    cdef int ndim, copied = 0
     x = enter(op, input)
     ndim = read_sizes(shape, sizes, b"reshape", b"shape")
     infer_size(ndim, sizes, x.count, b"reshape")
@@ -155,13 +153,17 @@ cdef object reshape(int op, object input, object shape):
     elif not view_strides(x.rank, x.dims, x.dims + x.rank, ndim, sizes, strides):
         x = <Tensor>call(OP_ROW_MAJOR, (x,), None)
         fill_strides(ndim, sizes, strides)
-    return window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+        copied = 1
+    x = window(OP_VIEW, x, ndim, sizes, strides, x.offset, (sizes_tuple(ndim, sizes),) if recorded(x) else None)
+    if copied:                          # nobody else has the copy: the result is no view
+        x.base = None
+        x.flags &= ~<uint32_t>(PT_VIEW | PT_NO_GRAD_VIEW)
+    return x
 
 
 cdef object expand(int op, object input, object size):
     cdef Tensor x
-    cdef int64_t[64] sizes
-    cdef int64_t[64] strides
+    cdef int64_t[64] sizes, strides
     cdef int ndim, i, shift
     x = enter(op, input)
     ndim = read_sizes(size, sizes, b"expand", b"size")
@@ -623,7 +625,7 @@ cdef int rebuild_part(Tensor t, Tensor base) except -1:
         pt_tls.grad_enabled = enabled
     if base.node is not None:
         take_place(r.node, base.node)
-    set_node(t, r.node, r.out_nr)
+    set_node(t, new_node(OP_AS_STRIDED, 1) if r.node is None else r.node, r.out_nr)     # None: the base has no history
     return 0
 
 
