@@ -87,7 +87,20 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
     return finished(cls, t, requires_grad, attrs)
 
 
-rebuild.__module__ = "ptcore._copying"         # the name in pickles, which stays valid if this file moves
+def rebuild_on(place, cls, name, shape, strides, first, data, requires_grad, attrs):
+    """The tensor of a device that ``__reduce_ex__`` described by its name and by a tensor of the CPU.
+
+    Raises
+    ------
+    RuntimeError
+        If this process cannot use the device, as in PyTorch.
+    """
+    cdef Tensor t = <Tensor>rebuild(Tensor, name, shape, strides, first, data, False, None).to(place)
+    return finished(cls, t, requires_grad, attrs)
+
+
+# the name in pickles, which stays valid if this file moves
+rebuild.__module__ = rebuild_on.__module__ = "ptcore._copying"
 
 
 def __reduce_ex__(Tensor self not None, protocol):
@@ -103,8 +116,9 @@ def __reduce_ex__(Tensor self not None, protocol):
     data = None
     if t.storage.device == DEVICE_CPU:
         data = (<char *>address(t))[low * item:(high + 1) * item] if t.count else b""
-    return rebuild, (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()),
-                     -low if t.count else 0, data, self.requires_grad, attributes(self))
+    described = (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()), -low if t.count else 0, data,
+                 self.requires_grad, attributes(self))
+    return (rebuild, described) if t is self else (rebuild_on, (str(self.device), *described))
 
 
 def __copy__(Tensor self not None):

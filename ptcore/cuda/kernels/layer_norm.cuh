@@ -17,9 +17,37 @@ struct Affine {
     }
 };
 
-PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2) {
+// The sum of squared distances from the mean, and the same of distances times SMALL and times LARGE,
+// for numbers whose squares are beyond the type's range, such as 1e20 and 1e-25.
+struct Squares {
+    C sum, far, near;
+    PT_DEVICE_MEMBER void add(C distance) {
+        const C small = distance * SMALL, large = distance * LARGE;
+        sum += distance * distance;
+        far += small * small;
+        near += large * large;
+    }
+    static constexpr C SMALL = sizeof(C) == 8 ? 1e-160 : 1e-22, LARGE = 1 / SMALL;
+    static constexpr C LEAST = sizeof(C) == 8 ? 1e-280 : 1e-28;
+};
+struct AddSquares {
+    PT_DEVICE_MEMBER Squares operator()(Squares x, Squares y) const {
+        return Squares{x.sum + y.sum, x.far + y.far, x.near + y.near};
+    }
+};
+PT_DEVICE Squares no_squares() { return Squares{C(0), C(0), C(0)}; }
+
+// 1 / sqrt(m2 / n + eps)
+PT_DEVICE C reciprocal_deviation(const LayerNormArgs &a, Squares m2) {
+    const C n = C(a.n), eps = C(a.eps);
+    if (!pt::isfinite(m2.sum)) return Squares::SMALL / pt::sqrt(m2.far / n);
+    if (m2.sum > Squares::LEAST || eps > Squares::LEAST) return C(1) / pt::sqrt(m2.sum / n + eps);
+    return Squares::LARGE / pt::sqrt(m2.near / n + eps * Squares::LARGE * Squares::LARGE);
+}
+
+PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, Squares m2) {
     return Affine{static_cast<const PT_U *>(a.weight), static_cast<const PT_U *>(a.bias), mean,
-                  C(1) / pt::sqrt(m2 / C(a.n) + C(a.eps))};
+                  reciprocal_deviation(a, m2)};
 }
 PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.mean)[r] = f.mean;
@@ -67,12 +95,13 @@ template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &ro
          base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
-        C sum = 0, m2 = 0;
+        C sum = 0;
+        Squares m2 = no_squares();
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
         const C mean = row.sum(sum) / C(a.n);
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
-            if (within(a, row, x, k, n)) m2 += (x[k] - mean) * (x[k] - mean);
-        const Affine f = affine(a, mean, row.sum(m2));
+            if (within(a, row, x, k, n)) m2.add(x[k] - mean);
+        const Affine f = affine(a, mean, row.all(m2, AddSquares(), no_squares()));
         apply_to_kept(a, row, x, f, n);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
         if (n && row.lane == 0) put_moments(a, r, f);
@@ -114,14 +143,13 @@ PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
 PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
-        C sum = 0, m2 = 0;
+        double sum = 0;                 // rows are so long that a sum of floats may be infinite
+        Squares m2 = no_squares();
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
-        const C mean = block_reduce(sum, Add(), C(0)) / C(a.n);
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
-            const C d = up(x[i]) - mean;
-            m2 += d * d;
-        }
-        const Affine f = affine(a, mean, block_reduce(m2, Add(), C(0)));
+        const C mean = C(block_reduce(sum, Add(), 0.0) / (double)a.n);
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
+            m2.add(up(x[i]) - mean);
+        const Affine f = affine(a, mean, block_reduce(m2, AddSquares(), no_squares()));
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
             out[i] = down<PT_T>(f(up(x[i]), i));
