@@ -81,3 +81,26 @@ def test_filters_around_what_is_not_finite(mode, dtype):
                 found.append([y.detach(), *ptcore.autograd.grad(y, x, ptcore.ones_like(y))])
             for want, got in zip(*found):
                 np.testing.assert_allclose(got.double().cpu().numpy(), want.double().numpy(), rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("dtype", [ptcore.float16, ptcore.bfloat16, ptcore.float32])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_slopes_of_gelu_far_out(approximate, dtype):
+    x = ptcore.tensor([40.0, 6e4, 1e20, INF, -40.0, -6e4, -1e20, -INF, NAN], device="cuda").to(dtype).requires_grad_()
+    F.gelu(x, approximate=approximate).backward(ptcore.ones_like(x))
+    np.testing.assert_array_equal(x.grad.double().cpu().numpy(), [1.0] * 4 + [0.0] * 4 + [NAN])
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e20])
+def test_distances_of_many_rows(scale):
+    """They come from products of rows, which are scaled without a look at them."""
+    a = np.random.default_rng(0).standard_normal((2, 40, 5))
+    found = []
+    for x in (ptcore.from_numpy(a), ptcore.from_numpy(a * scale).float().cuda()):
+        one, other = x.requires_grad_()[0], x[1]
+        distances = ptcore.cdist(one, other)
+        found += [distances.detach().double().cpu().numpy(), ptcore.autograd.grad(distances.sum(), x)[0].double().cpu()]
+    np.testing.assert_allclose(found[2] / scale, found[0], rtol=1e-5)
+    np.testing.assert_allclose(found[3], found[1], rtol=1e-4, atol=1e-4)
+    assert ptcore.cdist(ptcore.zeros(30, 3, device="cuda"), ptcore.zeros(30, 3, device="cuda")).sum() == 0
+    assert ptcore.cdist(ptcore.full((30, 3), INF, device="cuda"), ptcore.zeros(30, 3, device="cuda")).isnan().any()
