@@ -17,8 +17,8 @@ struct Affine {
     }
 };
 
-// The sum of squared distances from the mean, and the same of distances times SMALL and times LARGE,
-// for numbers whose squares are beyond the type's range, such as 1e20 and 1e-25.
+// The sum of squared distances from the mean, and the same of distances times SMALL and LARGE, for
+// numbers whose squares are beyond the type's range, such as 1e20 and 1e-25.
 struct Squares {
     C sum, far, near;
     PT_DEVICE_MEMBER void add(C distance) {

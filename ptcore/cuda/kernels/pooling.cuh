@@ -111,24 +111,20 @@ PT_DEVICE int64_t quotient(int64_t sum, int64_t by) {      // wraps
     return by == -1 ? (int64_t)(0 - (uint64_t)sum) : sum / by;
 }
 
-// A sum whose floats are added to one of double precision after every 8 numbers, since a float sum
-// of ones ends at 2^24.
+// A sum; one of floats keeps what its additions lose (Kahan), as a float sum of ones ends at 2^24.
 template <class N> struct LongSum {
     N total = N(0);
     PT_DEVICE_MEMBER void add(N x) { total = N(total + x); }
-    PT_DEVICE_MEMBER N value() const { return total; }
 };
 template <> struct LongSum<float> {
-    double before = 0;
-    float total = 0;
-    int number = 0;
+    float total = 0, lost = 0;
     PT_DEVICE_MEMBER void add(float x) {
-        total += x;
-        if (++number == 8) before += total, total = 0, number = 0;
+        const float more = x - lost, sum = total + more;
+        lost = (sum - total) - more;
+        if (lost - lost != 0) lost = 0;         // beside an infinity
+        total = sum;
     }
-    PT_DEVICE_MEMBER double value() const { return before + total; }
 };
-PT_DEVICE double quotient(double sum, float by) { return sum / by; }
 
 PT_DEVICE void mean(const PoolArgs &a) {
     PT_GRID_STRIDE(i, a.total) {
@@ -139,10 +135,10 @@ PT_DEVICE void mean(const PoolArgs &a) {
         LongSum<C> sum;
         for (int64_t u = w[0].start; u < w[0].stop; u++)
             for (int64_t v = w[1].start; v < w[1].stop; v++)
-                for (int64_t q = w[2].start; q < w[2].stop; q++)
+                PT_UNROLL_BY(1) for (int64_t q = w[2].start; q < w[2].stop; q++)
                     sum.add(up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
         const C by = share(a, w[0].number * w[1].number * w[2].number);
-        reinterpret_cast<T *>(a.out)[i] = down<T>(C(quotient(sum.value(), by)));
+        reinterpret_cast<T *>(a.out)[i] = down<T>(C(quotient(sum.total, by)));
     }
 }
 
@@ -175,7 +171,7 @@ PT_DEVICE void mean_transposed(const PoolArgs &a) {
                 }
             }
         }
-        reinterpret_cast<T *>(a.out)[i] = down<T>(C(sum.value()));
+        reinterpret_cast<T *>(a.out)[i] = down<T>(C(sum.total));
     }
 }
 
