@@ -591,7 +591,8 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if s.flags & PT_STORAGE_SHARED:
         raise MemoryInUseError("resize_: the memory is shared with other processes; resize a clone()")
     if s.device != DEVICE_CPU:
-        return resize_on_device(s, nbytes)
+        from ptcore._exchange.copying import resize_on_device
+        return resize_on_device(storage_object(s), nbytes)
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
     cdef Segment before = <Segment>s.owner if s.deleter == leave else None
@@ -600,23 +601,6 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
         raise OutOfMemoryError(f"resize_: allocation of {nbytes} bytes failed")
     if before is not None and s.deleter != leave:
         vacate(before, left, s)
-    return 0
-
-
-cdef int resize_on_device(pt_storage *s, int64_t nbytes) except -1:
-    """Moves the bytes of a device's storage to a new block, as work of the current stream; added bytes are zero."""
-    cdef int64_t kept = min(nbytes, s.nbytes), one = 1
-    cdef Tensor moved = new_tensor(PT_UINT8, 1, &nbytes, s.device, s.device_index), old
-    if moved.storage.deleter != s.deleter:
-        raise MemoryInUseError("resize_: the memory belongs to another library or process; resize a clone()")
-    if kept:
-        pt_storage_incref(s)
-        old = wrap_storage(s, 0, PT_UINT8, 1, &kept, &one)
-        moved.narrow(0, 0, kept).copy_(old)
-    if nbytes > kept:
-        moved.narrow(0, kept, nbytes - kept).zero_()
-    s.data, moved.storage.data = moved.storage.data, s.data
-    s.nbytes, moved.storage.nbytes = moved.storage.nbytes, s.nbytes
     return 0
 
 

@@ -35,20 +35,21 @@ def test_of_the_table(n):
 
 
 def run(folder, *entries):
-    (folder / "test_some.py").write_text(TESTS)
+    (folder / "of_plugin.py").write_text(TESTS)
     table = "".join(f"_everywhere.DIFFER[{entry!r}] = 'a reason'\n" for entry in entries)
     (folder / "conftest.py").write_text(f"import _everywhere\n{table}")
     done = subprocess.run([sys.executable, "-P", "-c", "import sys, pytest; sys.path.insert(0, sys.argv.pop(1)); "
                            "sys.exit(pytest.main(sys.argv[1:]))", str(HERE), "-q", "-p", "no:cacheprovider", "-p",
-                           "_everywhere", "--rootdir", str(folder), str(folder)], capture_output=True, text=True)
+                           "_everywhere", "--rootdir", str(folder), str(folder / "of_plugin.py")],
+                          capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.timeout(300)
 def test_the_table_shrinks(tmp_path):
-    code, text = run(tmp_path, "test_some.py::test_of_the_table")
+    code, text = run(tmp_path, "of_plugin.py::test_of_the_table")
     assert code == 0 and "3 passed, 1 xfailed" in text, text
-    code, text = run(tmp_path, "test_some.py::test_of_the_table[1]", "test_some.py::test_of_the_table[2]")
-    assert code == 1 and "has to go: test_some.py::test_of_the_table[1]" in text, text
+    code, text = run(tmp_path, "of_plugin.py::test_of_the_table[1]", "of_plugin.py::test_of_the_table[2]")
+    assert code == 1 and "has to go: of_plugin.py::test_of_the_table[1]" in text, text
     code, text = run(tmp_path)
     assert code == 1 and "1 failed, 3 passed" in text, text
