@@ -17,37 +17,27 @@ struct Affine {
     }
 };
 
-// The sum of squared distances from the mean, and the same of distances times SMALL and LARGE, for
-// numbers whose squares are beyond the type's range, such as 1e20 and 1e-25.
-struct Squares {
-    C sum, far, near;
-    PT_DEVICE_MEMBER void add(C distance) {
-        const C small = distance * SMALL, large = distance * LARGE;
-        sum += distance * distance;
-        far += small * small;
-        near += large * large;
-    }
-    static constexpr C SMALL = sizeof(C) == 8 ? 1e-160 : 1e-22, LARGE = 1 / SMALL;
-    static constexpr C LEAST = sizeof(C) == 8 ? 1e-280 : 1e-28;
+// What distances from the mean are multiplied by before they are squared: 1, or what brings the
+// squares into the type's range, where their sum `m2` is not in it, as of numbers near 1e20 and
+// 1e-25.
+PT_DEVICE C factor_of(const LayerNormArgs &a, C m2) {
+    constexpr C SMALL = sizeof(C) == 8 ? 1e-160 : 1e-22, LEAST = sizeof(C) == 8 ? 1e-280 : 1e-28;
+    if (!pt::isfinite(m2)) return SMALL;
+    return m2 > LEAST || C(a.eps) > LEAST ? C(1) : 1 / SMALL;
+}
+struct Either {
+    PT_DEVICE_MEMBER int operator()(int x, int y) const { return x | y; }
 };
-struct AddSquares {
-    PT_DEVICE_MEMBER Squares operator()(Squares x, Squares y) const {
-        return Squares{x.sum + y.sum, x.far + y.far, x.near + y.near};
-    }
-};
-PT_DEVICE Squares no_squares() { return Squares{C(0), C(0), C(0)}; }
-
-// 1 / sqrt(m2 / n + eps)
-PT_DEVICE C reciprocal_deviation(const LayerNormArgs &a, Squares m2) {
-    const C n = C(a.n), eps = C(a.eps);
-    if (!pt::isfinite(m2.sum)) return Squares::SMALL / pt::sqrt(m2.far / n);
-    if (m2.sum > Squares::LEAST || eps > Squares::LEAST) return C(1) / pt::sqrt(m2.sum / n + eps);
-    return Squares::LARGE / pt::sqrt(m2.near / n + eps * Squares::LARGE * Squares::LARGE);
+// Whether a row of this thread's warp has such a factor: all of its threads go the same way.
+PT_DEVICE bool rescales(const Row &row, C factor) {
+    const int rescaled = factor != C(1);
+    return row.lanes > 32 ? rescaled : warp_reduce(rescaled, Either());
 }
 
-PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, Squares m2) {
+// m2: the sum of the squares of distances times `factor`.
+PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2, C factor) {
     return Affine{static_cast<const PT_U *>(a.weight), static_cast<const PT_U *>(a.bias), mean,
-                  reciprocal_deviation(a, m2)};
+                  factor / pt::sqrt(m2 / C(a.n) + C(a.eps) * factor * factor)};
 }
 PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.mean)[r] = f.mean;
@@ -95,13 +85,22 @@ template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &ro
          base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
-        C sum = 0;
-        Squares m2 = no_squares();
+        C sum = 0, m2 = 0;
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
         const C mean = row.sum(sum) / C(a.n);
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
-            if (within(a, row, x, k, n)) m2.add(x[k] - mean);
-        const Affine f = affine(a, mean, row.all(m2, AddSquares(), no_squares()));
+            if (within(a, row, x, k, n)) m2 += (x[k] - mean) * (x[k] - mean);
+        m2 = row.sum(m2);
+        const C factor = factor_of(a, m2);
+        if (rescales(row, factor)) {
+            m2 = 0;
+            PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) {
+                const C far = (x[k] - mean) * factor;
+                if (within(a, row, x, k, n)) m2 += far * far;
+            }
+            m2 = row.sum(m2);
+        }
+        const Affine f = affine(a, mean, m2, factor);
         apply_to_kept(a, row, x, f, n);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
         if (n && row.lane == 0) put_moments(a, r, f);
@@ -144,12 +143,24 @@ PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
         double sum = 0;                 // rows are so long that a sum of floats may be infinite
-        Squares m2 = no_squares();
+        C m2 = 0;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
         const C mean = C(block_reduce(sum, Add(), 0.0) / (double)a.n);
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
-            m2.add(up(x[i]) - mean);
-        const Affine f = affine(a, mean, block_reduce(m2, AddSquares(), no_squares()));
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
+            const C d = up(x[i]) - mean;
+            m2 += d * d;
+        }
+        m2 = block_reduce(m2, Add(), C(0));
+        const C factor = factor_of(a, m2);
+        if (factor != C(1)) {
+            m2 = 0;
+            for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
+                const C far = (up(x[i]) - mean) * factor;
+                m2 += far * far;
+            }
+            m2 = block_reduce(m2, Add(), C(0));
+        }
+        const Affine f = affine(a, mean, m2, factor);
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
             out[i] = down<PT_T>(f(up(x[i]), i));
