@@ -585,13 +585,14 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if s.device == DEVICE_META:
         s.nbytes = nbytes
         return 0
-    if s.device != DEVICE_CPU:
-        raise NotImplementedError("resize_: only memory of the CPU can be resized")
     if s.flags & PT_STORAGE_EXPORTED:
         raise MemoryInUseError("resize_: the memory is in use outside (NumPy, a buffer, DLPack or "
                                "data_ptr), its address must not change")
     if s.flags & PT_STORAGE_SHARED:
         raise MemoryInUseError("resize_: the memory is shared with other processes; resize a clone()")
+    if s.device != DEVICE_CPU:
+        from ptcore._exchange.copying import resize_on_device
+        return resize_on_device(storage_object(s), nbytes)
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
     cdef Segment before = <Segment>s.owner if s.deleter == leave else None

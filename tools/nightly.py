@@ -85,6 +85,11 @@ def parts(seed):
     found["cuda/host"] = ([*pytest, *(f"tests/cuda/test_{name}.py" for name in (
         "allocator", "host_kernels", "launch_cost"))], {"PTCORE_TEST_BUILDS": "1"})
     found["cuda/device"] = ([*pytest, "tests/cuda/test_on_standin.py"], {"PTCORE_TEST_BUILDS": "1"})
+    # the CPU's tests with tensors that are on the device by default
+    found["cuda/everywhere"] = (
+        [*pytest, "-p", "_everywhere", *(f"tests/{name}" for name in (
+            "autograd", "distributions", "func", "nn", "ops", "optim"))],
+        {"PYTHONPATH": str(ROOT / "tests" / "cuda")})
     nvrtc = [*pytest, "tests/cuda/test_nvrtc.py"]
     found["cuda/every"] = ([*nvrtc, "tests/cuda/device/test_device_ops.py", "-k", "not everything"], every)
     for architecture in ARCHITECTURES:

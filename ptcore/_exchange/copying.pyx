@@ -12,6 +12,7 @@ from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
+from ptcore._errors import MemoryInUseError
 from ptcore._subclass import make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
@@ -87,7 +88,20 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
     return finished(cls, t, requires_grad, attrs)
 
 
-rebuild.__module__ = "ptcore._copying"         # the name in pickles, which stays valid if this file moves
+def rebuild_on(place, cls, name, shape, strides, first, data, requires_grad, attrs):
+    """The tensor of a device that ``__reduce_ex__`` described by its name and by a tensor of the CPU.
+
+    Raises
+    ------
+    RuntimeError
+        If this process cannot use the device, as in PyTorch.
+    """
+    cdef Tensor t = <Tensor>rebuild(Tensor, name, shape, strides, first, data, False, None).to(place)
+    return finished(cls, t, requires_grad, attrs)
+
+
+# the name in pickles, which stays valid if this file moves
+rebuild.__module__ = rebuild_on.__module__ = "ptcore._copying"
 
 
 def __reduce_ex__(Tensor self not None, protocol):
@@ -103,8 +117,9 @@ def __reduce_ex__(Tensor self not None, protocol):
     data = None
     if t.storage.device == DEVICE_CPU:
         data = (<char *>address(t))[low * item:(high + 1) * item] if t.count else b""
-    return rebuild, (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()),
-                     -low if t.count else 0, data, self.requires_grad, attributes(self))
+    described = (type(self), dtype_of(t.dt).name, tuple(shape_of(t)), tuple(t.stride()), -low if t.count else 0, data,
+                 self.requires_grad, attributes(self))
+    return (rebuild, described) if t is self else (rebuild_on, (str(self.device), *described))
 
 
 def __copy__(Tensor self not None):
@@ -158,3 +173,21 @@ cdef Tensor copied_storage(Tensor x):
         whole = wrap_storage(x.storage, 0, PT_UINT8, 1, &n, &one)
         r.copy_(whole)
     return r
+
+
+def resize_on_device(UntypedStorage of, int64_t nbytes):
+    """Moves the bytes of a device's storage to a new block, as work of the current stream; added bytes are zero."""
+    cdef pt_storage *s = of.s
+    cdef int64_t kept = min(nbytes, s.nbytes), one = 1
+    cdef Tensor moved = new_tensor(PT_UINT8, 1, &nbytes, s.device, s.device_index), old
+    if moved.storage.deleter != s.deleter:
+        raise MemoryInUseError("resize_: the memory belongs to another library or process; resize a clone()")
+    if kept:
+        pt_storage_incref(s)
+        old = wrap_storage(s, 0, PT_UINT8, 1, &kept, &one)
+        moved.narrow(0, 0, kept).copy_(old)
+    if nbytes > kept:
+        moved.narrow(0, kept, nbytes - kept).zero_()
+    s.data, moved.storage.data = moved.storage.data, s.data
+    s.nbytes, moved.storage.nbytes = moved.storage.nbytes, s.nbytes
+    return 0

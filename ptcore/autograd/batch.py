@@ -11,7 +11,7 @@ from ptcore._ops.call.batched import Batched, Batching, Shared, sample_of, share
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._ops.functions import cat, stack
-from ptcore._random import default_generator
+from ptcore._random import get_states, set_states
 from ptcore._subclass import carried_by, savable
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
@@ -127,11 +127,13 @@ class Batcher(Batching):
         return self.one_by_one(own, args)
 
     def one_by_one(self, own, args, same=False):
-        generator = args[-1] if hasattr(args[-1], "get_offset") else default_generator
-        start, results = generator._position(), []
+        generator = args[-1] if hasattr(args[-1], "get_offset") else None
+        # the op may draw from the generator of any device
+        start, go_to = (get_states(), set_states) if generator is None else (generator._position(), generator._go_to)
+        results = []
         for k in range(self.size):
             if same:
-                generator._go_to(start)
+                go_to(start)
             results.append(run(own.name, tuple([x.tensor[k] if isinstance(x, Batched) else x for x in args])))
         if isinstance(results[0], tuple):
             return tuple([Batched(stack(list(parts)), self) for parts in zip(*results)])

@@ -9,7 +9,7 @@ import operator
 from ptcore._dtype import get_default_dtype
 from ptcore._ops.call.autocast import without
 from ptcore._ops.plan.pair import Pair
-from ptcore._random import default_generator
+from ptcore._random import get_states, set_states
 from ptcore._state import SavedBy, enable_grad, is_grad_enabled
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
@@ -174,7 +174,7 @@ class Joint:
 
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""
-        state = default_generator._position() if self.has_random else None
+        state = get_states() if self.has_random else None
         outs = None if self.pair is None else self.pair.attempt(tensors, state)
         if outs is None:
             results = list(self.first.call(tensors, tensors))
@@ -204,16 +204,16 @@ class Joint:
         written = self.first.program.written
         if written:
             args = [x.clone() if k in written else x for k, x in enumerate(args)]
-        now = default_generator._position() if self.has_random else None
+        now = get_states() if self.has_random else None
         if now is not None:
-            default_generator._go_to(state)
+            set_states(state)
         is_recorded = is_grad_enabled()
         try:
             with enable_grad():
                 leaves, _ = flatten(program.run(*program.places(self.args, args)))
         finally:
             if now is not None:
-                default_generator._go_to(now)
+                set_states(now)
         outs = [x for x in leaves if isinstance(x, Tensor)]
         reached = [(outs[k], g) for k, g in zip(self.graded, tangents) if g is not None]
         return grad([x for x, _ in reached], [x for x, need in zip(args, self.needs) if need], [g for _, g in reached],

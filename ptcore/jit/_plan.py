@@ -8,7 +8,7 @@ between two parts of the plan.
 import threading
 
 from ptcore._ops.plan.plan import Plan, SharedMemory, can_plan
-from ptcore._random import default_generator
+from ptcore._random import get_states, set_states
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_leaves, tree_map
@@ -250,13 +250,13 @@ class Planned:
         """Makes a plan, and gives its first results."""
         plan, nested = self._recorded_dry(args, tensors)
         if plan is not None:
-            offset = default_generator._position()
+            states = get_states()
             try:
                 result = nested(plan(tensors))
             except Exception:           # the run node by node raises it again
                 if self.program.writes_outside:
                     raise
-                default_generator._go_to(offset)
+                set_states(states)
             else:
                 self._add(plan, [], nested, args, tensors, numbers)
                 return result
@@ -264,7 +264,7 @@ class Planned:
 
     def _recorded_dry(self, args, tensors):
         """A plan made without values, or None where a step reads a value."""
-        plan, offset = Plan(), default_generator._position()
+        plan, states = Plan(), get_states()
 
         def after(*_):
             if plan.spoilt is not None:
@@ -277,7 +277,7 @@ class Planned:
             return None, None
         finally:
             plan.stop()
-            default_generator._go_to(offset)
+            set_states(states)
         return plan, nested
 
     def _add(self, plan, others, nested, args, tensors, numbers):

@@ -12,7 +12,7 @@ from ptcore._errors import warn
 from ptcore._interpret import innermost
 from ptcore._ops.checked import flag
 from ptcore._overrides import modes as function_modes
-from ptcore._random import default_generator
+from ptcore._random import get_states, set_states
 from ptcore._state import is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
@@ -223,14 +223,14 @@ class Compiled(Entry):
 
     def run_from(self, segment, inputs, flat, args, kwargs):
         results, path, copies = (), None, None
-        offset = None
+        states = None
         while True:
             arguments = segment.arguments(inputs, results)
             if is_history_recorded() is not segment.entry_grad:
                 set_mode(segment.entry_grad)
             if segment.asks is not None or segment.watched:
                 if path is None:
-                    path, copies, offset = [], [], default_generator._position()
+                    path, copies, states = [], [], get_states()
                 if segment.watched or not segment.effects:      # effects themselves are not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
             done = [] if path is None else [s for s, _, _ in path]      # segments that have made their effects
@@ -242,7 +242,7 @@ class Compiled(Entry):
             except Exception as error:
                 if not segment.watched or comes_from_signal(error):
                     raise
-                return self.handled(error, done, done[0] if done else segment, copies, offset, args, kwargs)
+                return self.handled(error, done, done[0] if done else segment, copies, states, args, kwargs)
             if segment.asks is None:
                 if segment.exit_grad is not is_history_recorded():
                     set_mode(segment.exit_grad)
@@ -259,9 +259,9 @@ class Compiled(Entry):
             else:
                 segment, inputs = _relaxed(children, flat)
                 if segment is None:
-                    return self.extend(path, key, copies, offset, flat, args, kwargs)
+                    return self.extend(path, key, copies, states, flat, args, kwargs)
 
-    def handled(self, error, done, first, copies, offset, args, kwargs):
+    def handled(self, error, done, first, copies, states, args, kwargs):
         """Answers a call in which a segment raised an error that the program may handle: the function itself does.
 
         ``done``: the segments whose rows have run; ``first``: the first segment of the call.
@@ -269,18 +269,18 @@ class Compiled(Entry):
         if any([segment.effects for segment in done]):
             raise CaptureError(f"{self.name} may handle this error, but cannot go back behind a step that it has made: "
                                f"{type(error).__name__}: {error}") from error
-        self.take_back(first, copies, offset)
+        self.take_back(first, copies, states)
         return self.eagerly(args, kwargs)
 
     @staticmethod
-    def take_back(first, copies, offset):
+    def take_back(first, copies, states):
         """Takes back what segments have done, of which ``first`` is the first."""
         for x, copy in reversed(copies):
             x.data.copy_(copy)
-        default_generator._go_to(offset)
+        set_states(states)
         set_mode(first.start_grad)
 
-    def extend(self, path, key, copies, offset, flat, args, kwargs):
+    def extend(self, path, key, copies, states, flat, args, kwargs):
         """Captures the continuation behind a new value."""
         last = path[-1][0]
         if sum(map(len, last.children.values())) >= self.settings.limit:
@@ -299,7 +299,7 @@ class Compiled(Entry):
         except _BackendStop as stop:
             if not has_effects:
                 capture.undo()
-                self.take_back(path[0][0], copies, offset)
+                self.take_back(path[0][0], copies, states)
             raise stop.for_the_user(self.name) from stop.__cause__
         except BaseException as error:
             if has_effects:
@@ -315,7 +315,7 @@ class Compiled(Entry):
                 last = segment
             return result
         capture.undo()
-        self.take_back(path[0][0], copies, offset)
+        self.take_back(path[0][0], copies, states)
         self.is_full |= raised is None
         result = self.eagerly(args, kwargs)
         self.is_full = True                 # since only the tracer raised the error
@@ -350,7 +350,7 @@ class Compiled(Entry):
                     self.is_warned = True
                 return self.eagerly(args, kwargs)       # captured variants stay in use
             self.learn(variants, flat)
-        grad, offset = is_grad_enabled(), default_generator._position()
+        grad, states = is_grad_enabled(), get_states()
         for symbols in (True, False):       # a capture that fails with symbols is tried without
             capture = self.capture(flat, kwargs, symbols=symbols)
             failed = raised = broken = None
@@ -363,7 +363,7 @@ class Compiled(Entry):
             except BaseException as error:  # the program's error or only the tracer's: the eager call shows which
                 if is_not_the_programs(error):
                     capture.undo()
-                    default_generator._go_to(offset)
+                    set_states(states)
                     set_mode(grad)
                     raise
                 counts["raised"] += 1
@@ -372,7 +372,7 @@ class Compiled(Entry):
                 self.store(capture, args, kwargs)
                 return result
             capture.undo()
-            default_generator._go_to(offset)
+            set_states(states)
             set_mode(grad)
             if not capture.symbolic:
                 break

@@ -173,6 +173,11 @@ def _as_pytorch(tensor, generator):
     return draws_as_pytorch(generator, tensor.device)
 
 
+def _drawn_on(tensor):
+    """The device whose generator gives the numbers: the tensor's, if it has numbers."""
+    return "cpu" if tensor.is_meta else tensor.device
+
+
 def _trunc_normal_as_pytorch(tensor, mean, std, a, b, generator):
     """Normals drawn again as a whole until all are between the bounds; uniforms where few normals would be."""
     share = (math.erf((b - mean) / std / math.sqrt(2.0)) - math.erf((a - mean) / std / math.sqrt(2.0))) / 2
@@ -239,11 +244,11 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     low, high = (a - mean) / std, (b - mean) / std
     is_far = max(low, -high) > 4
     with ptcore.no_grad():
-        share = ptcore.empty(tensor.shape, dtype=ptcore.float64, device="cpu")
+        share = ptcore.empty(tensor.shape, dtype=ptcore.float64, device=_drawn_on(tensor))
         if is_far:
-            values = _in_tail(share.uniform_(generator=generator).numpy(), low, high)
+            values = _in_tail(share.uniform_(generator=generator).cpu().numpy(), low, high)
         else:
-            values = ndtri(share.uniform_(ndtr(low), ndtr(high), generator=generator).numpy())
+            values = ndtri(share.uniform_(ndtr(low), ndtr(high), generator=generator).cpu().numpy())
         return tensor.copy_(ptcore.from_numpy(mean + std * values).clamp(min=a, max=b))
 
 
@@ -395,8 +400,8 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
     with ptcore.no_grad():
         rows = tensor.shape[0]
         dtype = tensor.dtype if _as_pytorch(tensor, generator) else ptcore.float64
-        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=dtype, device="cpu")
-        matrix = normal.normal_(0, 1, generator=generator).double().numpy()
+        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=dtype, device=_drawn_on(tensor))
+        matrix = normal.normal_(0, 1, generator=generator).double().cpu().numpy()
         wide = matrix.shape[0] < matrix.shape[1]
         q, r = np.linalg.qr(matrix.T if wide else matrix)
         q *= gain * np.copysign(1.0, np.diagonal(r))
@@ -431,8 +436,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         # as in PyTorch, its random numbers choose the zeros by the default generator
         chooses = None if _as_pytorch(tensor, generator) else generator
         for j in range(0 if tensor.is_meta else cols):
-            order = ptcore.randperm(rows, generator=chooses, device="cpu")
-            tensor[order[:zeros].to(tensor.device), j] = 0
+            order = ptcore.randperm(rows, generator=chooses, device=tensor.device)
+            tensor[order[:zeros], j] = 0
     return tensor
 
 

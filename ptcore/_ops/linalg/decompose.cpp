@@ -6,12 +6,14 @@
  *    ldl(A; hermitian, check) -> LD, pivots, info    A = L D L^H, or L D L^T, by the lower triangle
  *    ldl_solve(LD, pivots, B; hermitian) -> X
  *    geqrf(A) -> a, tau;  householder(A, tau) -> Q   a QR factorisation's reflectors; their product
- *    matrix_exp(A) -> exp(A)                         by scaling, a Pade approximant and squaring
+ *    matrix_exp(A) -> exp(A)                         by scaling, Taylor's polynomial and squaring
  *
  * Pivots may come from the user. They are checked before LAPACK gets them, as LAPACK would
  * write to wherever they point.
  */
 #include "lapack.hpp"
+
+#include "ptcore/exponential.h"
 
 namespace {
 
@@ -265,19 +267,19 @@ PT_NOINLINE int reflect(pt_call *call, bool product) {
 
 /* ---- exponentials --------------------------------------------------------------------------- */
 
+/* Taylor's polynomial of degree 18 by five products (Bader, Blanes and Casas, 2019). Without a
+ * solver it is exact where the series ends: squarings raise a rounding of the identity to 2**s. */
 template <class T>
 struct exponential {
     pt_call *call;
     int64_t n, size;
     scratch<T> memory;
-    scratch<int> pivots;
-    T *a, *a2, *a4, *a6, *u, *v, *w;
-    exponential(pt_call *c, int64_t n_)
-        : call(c), n(n_), size(n_ * n_), memory(7 * n_ * n_), pivots(n_) {
-        T **parts[] = {&a, &a2, &a4, &a6, &u, &v, &w};
+    T *a, *a2, *a3, *a6, *u, *v, *w;
+    exponential(pt_call *c, int64_t n_) : call(c), n(n_), size(n_ * n_), memory(7 * n_ * n_) {
+        T **parts[] = {&a, &a2, &a3, &a6, &u, &v, &w};
         for (int i = 0; i < 7; ++i) *parts[i] = memory ? memory.data + i * size : nullptr;
     }
-    explicit operator bool() const { return memory && pivots; }
+    explicit operator bool() const { return bool(memory); }
     void multiply(T *to, T *x, T *y) const {
         const pt_gemm gemm[] = {pt_blas.sgemm, pt_blas.dgemm, pt_blas.cgemm, pt_blas.zgemm};
         int in = int(n);
@@ -285,13 +287,13 @@ struct exponential {
         T one = convert<T>(1), zero = convert<T>(0);
         gemm[TYPE<T>](&as_is, &as_is, &in, &in, &in, &one, x, &in, y, &in, &zero, to, &in);
     }
-    /* to = c0 I + c2 a2 + c4 a4 + c6 a6; if `add`, it is added to `to` */
-    void combine(T *to, bool add, double c0, double c2, double c4, double c6) const {
+    /* to = c1 a + c2 a2 + c3 a3 + c6 a6; if `add`, it is added to `to` */
+    void combine(T *to, bool add, double c1, double c2, double c3, double c6) const {
         using R = real_type<T>;
-        const R two = R(c2), four = R(c4), six = R(c6);
+        const R one = R(c1), two = R(c2), three = R(c3), six = R(c6);
         for (int64_t i = 0; i < size; ++i) {
-            T sum = scaled(a2[i], two) + scaled(a4[i], four) + scaled(a6[i], six);
-            if (i % (n + 1) == 0) sum = sum + convert<T>(R(c0));
+            const T sum = scaled(a[i], one) + scaled(a2[i], two) + scaled(a3[i], three) +
+                          scaled(a6[i], six);
             to[i] = add ? to[i] + sum : sum;
         }
     }
@@ -301,7 +303,6 @@ struct exponential {
     }
     int run(int64_t number, const int64_t *offset) {
         using R = real_type<T>;
-        constexpr bool wide = sizeof(R) == 8;
         T *to = output<T>(call) + number * size;
         load_columns(a, call->in[0], stack(call->in[0]), offset[0]);
         double norm = 0;
@@ -314,48 +315,39 @@ struct exponential {
             for (int64_t i = 0; i < size; ++i) to[i] = convert<T>(R(NAN));
             return 0;
         }
-        int squarings = 0; /* limit: the norm up to which the approximant is exact to rounding */
-        for (const double limit = wide ? 5.371920351148152 : 3.925724783138660;
+        int squarings = 0; /* limit: the norm up to which the polynomial is exact to rounding */
+        for (const double limit = sizeof(R) == 8 ? 1.090863719290036 : 3.010066362817634;
              norm > limit && squarings < 2000; ++squarings)
             norm *= 0.5;
         for (int64_t i = 0; squarings && i < size; ++i)
             a[i] = scaled(a[i], R(ldexp(1.0, -squarings)));
         multiply(a2, a, a);
-        multiply(a4, a2, a2);
-        multiply(a6, a4, a2);
-        if (wide) {
-            /* The coefficients over the first, so that V - U is the identity but for a: a solver
-             * may multiply by reciprocals, and squarings would raise their rounding to 2**s. */
-            constexpr double q = 64764752532480000.;
-            combine(w, false, 0, 40840800. / q, 16380. / q, 1. / q);
-            multiply(v, a6, w);
-            combine(v, true, 32382376266240000. / q, 1187353796428800. / q, 10559470521600. / q,
-                    33522128640. / q);
-            multiply(u, a, v);
-            combine(w, false, 0, 1323241920. / q, 960960. / q, 182. / q);
-            multiply(v, a6, w);
-            combine(v, true, 1., 7771770303897600. / q, 129060195264000. / q, 670442572800. / q);
-        }
-        else {
-            combine(v, false, 8648640., 277200., 1512., 1.);
-            multiply(u, a, v);
-            combine(v, false, 17297280., 1995840., 25200., 56.);
-        }
+        multiply(a3, a2, a);
+        multiply(a6, a3, a3);
+        combine(w, false, 0, PT_EXP_5);
+        combine(v, false, PT_EXP_1, 0);
+        multiply(u, v, w);
+        combine(w, false, PT_EXP_4);
+        combine(v, false, PT_EXP_3);
         for (int64_t i = 0; i < size; ++i) {
-            const T sum = v[i] + u[i];
-            v[i] = v[i] - u[i];
-            u[i] = sum;
+            w[i] = w[i] + u[i];
+            v[i] = v[i] + w[i];
+            u[i] = scaled(u[i], R(PT_EXP_FACTOR));
         }
-        int info = 0, in = int(n);
-        routine<T>(PT_GESV, &in, &in, v, &in, pivots.data, u, &in, &info);
+        combine(u, true, 0, PT_EXP_2);
+        multiply(a2, v, w);
+        for (int64_t i = 0; i < size; ++i) {
+            w[i] = a[i] + (u[i] + a2[i]);
+            if (i % (n + 1) == 0) w[i] = w[i] + convert<T>(R(1));
+        }
         for (; squarings > 0; --squarings) {
-            multiply(w, u, u);
-            T *t = u;
-            u = w;
+            multiply(v, w, w);
+            T *t = v;
+            v = w;
             w = t;
         }
-        store_rows(to, u, n, n, n);
-        return info < 0 ? info : 0;
+        store_rows(to, w, n, n, n);
+        return 0;
     }
 };
 

@@ -13,8 +13,12 @@ from ptcore._ops.functions import (
     amin,
     cat,
     clamp_min,
+    exp2,
     expand,
+    floor,
+    log2,
     masked_fill,
+    maximum,
     pair_distances,
     reshape,
     root_of_variance,
@@ -192,7 +196,7 @@ def cdist(x1, x2, p, compute_mode):
     batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))) and (
             _squares_fit(x1) and _squares_fit(x2)):
-        return _euclidean(x1, x2)
+        return _euclidean(x1, x2) if x1.is_cpu or x1.is_meta else _scaled_euclidean(x1, x2)
     if x1.ndim != 2 or x2.ndim != 2:
         x1, x2 = expand(x1, (*batch, *x1.shape[-2:])), expand(x2, (*batch, *x2.shape[-2:]))
     return pair_distances(x1, x2, p)
@@ -213,6 +217,18 @@ def _euclidean(x1, x2):
     left = cat([x1 * -2, a2, a2 * 0 + 1], -1)
     right = cat([x2, b2 * 0 + 1, b2], -1)
     return root_of_variance(matmul(left, transpose(right, -2, -1)))
+
+
+def _scaled_euclidean(x1, x2):
+    """``_euclidean`` of rows over a power of two near the largest number, whose squares are within the dtype.
+
+    (A device is not waited for, to ask about them.)
+    """
+    if not x1.numel() or not x2.numel():
+        return _euclidean(x1, x2)
+    largest = maximum(vector_norm(x1.detach(), _INFINITY, (), False), vector_norm(x2.detach(), _INFINITY, (), False))
+    scale = where((largest > 0) & (largest < _INFINITY), exp2(floor(log2(largest))), 1)
+    return _euclidean(x1 / scale, x2 / scale) * scale
 
 
 def pdist(input, p):

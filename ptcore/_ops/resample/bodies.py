@@ -21,6 +21,8 @@ from ptcore._ops.functions import (
     permute,
     resample,
     reshape,
+    sign,
+    stack,
     transpose,
     trunc,
     where,
@@ -140,7 +142,9 @@ def _product(matrix, x, dim):
 def _filtered(x, dim, windows):
     """An image filtered along a dim. Of one with an infinity or NaN windows are summed tap by tap, as the zeros of a
     matrix would carry these everywhere. (Devices are not waited for, to look for them.)"""
-    if not x.is_cpu or not has_values(x) or bool(all_of(isfinite(x.detach()))):
+    if not x.is_cpu and not x.is_meta:
+        return _filtered_on_device(x, dim, windows)
+    if not has_values(x) or bool(all_of(isfinite(x.detach()))):
         return _product(_matrix(windows, x.shape[dim], x.dtype, x.device), x, dim)
     shape = [1] * x.ndim
     shape[dim] = len(windows)
@@ -154,6 +158,23 @@ def _filtered(x, dim, windows):
         outside = tensor([not there for there in inside], device="cpu")
         total = total + masked_fill(term, reshape(outside, shape), 0)
     return total.to(dtype)
+
+
+def _filtered_on_device(x, dim, windows):
+    """``_filtered`` without looking at values: products of what is finite, and counts of what is not in each window."""
+    n, dtype, where_is = x.shape[dim], x.dtype, x.device
+    matrix = _matrix(windows, n, dtype, where_is)
+    values = x.detach()
+    infinite, nan = values.isinf(), values.isnan()
+    finite = clone(x)
+    finite.detach().masked_fill_(infinite | nan, 0)     # derivatives are those of x
+    ones = _matrix([(first, [1.0] * len(weights)) for first, weights in windows], n, dtype, where_is)
+    counts = _product(ones, stack([infinite, nan]).to(dtype), dim)
+    towards = _product(sign(matrix), where(infinite, sign(values), 0), dim)
+    infinities, nans = counts[0], counts[1]
+    # what a window adds to the sum of its finite numbers: infinities of one sign, else NaN
+    special = where((nans > 0) | (towards.abs() < infinities), math.nan, towards * math.inf)
+    return _product(matrix, finite, dim) + where((infinities > 0) | (nans > 0), special, 0)
 
 
 def _of_bytes(x, dim, count, how, align_corners, scale, antialias):

@@ -263,8 +263,9 @@ cdef const char *op_name(int op) noexcept nogil:
 cdef int check_faults(int device) except -1:
     """Raises what kernels of a device have reported; after a synchronisation."""
     cdef char[256] text
-    if take_fault(device, text):
-        raise IndexError(text.decode())
+    cdef int status = take_fault(device, text)
+    if status:
+        raise (IndexError if status == PT_INDEX_ERROR else RuntimeError)(text.decode())
     return 0
 
 

@@ -75,13 +75,17 @@ PT_DEVICE float normal_cdf(float x) {
     return sigmoid_by(x, exp2_or_0(pt::abs(g) * -1.44269504f));
 }
 PT_DEVICE float gelu_erf(float x) { return x * normal_cdf(x); }
+// The slopes are those of 30 beyond it, where a product of 0 and infinity would be NaN.
+PT_DEVICE float within_30(float x) { return x > 30.f ? 30.f : x < -30.f ? -30.f : x; }
 PT_DEVICE float gelu_erf_grad(float x) {
+    x = within_30(x);
     return normal_cdf(x) + x * (exp(-0.5f * x * x) * 0.39894228f);
 }
 PT_DEVICE float gelu_tanh(float x) {
     return x * sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
 }
 PT_DEVICE float gelu_tanh_grad(float x) {
+    x = within_30(x);
     const float u = x * (1.59576912f + 0.0713548163f * x * x), s = sigmoid(u), e = sigmoid(-u);
     return s + x * (s * e) * (1.59576912f + 0.214064449f * x * x);
 }

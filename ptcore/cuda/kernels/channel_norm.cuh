@@ -60,6 +60,8 @@ struct OfSets {
         static_cast<Sums *>(a.out)[set] = s;
     }
     // Adds the `factor` of each element, and `factor` times the element's distance from the center.
+    // Products beyond the type's range, such as squares of 1e20 and 1e-25, are computed again in
+    // double.
     template <class X, class F> static PT_DEVICE_MEMBER void add_each(Sums &s, const X *x, int n,
                                                                       F factor) {
         C first = 0, second = 0;
@@ -70,7 +72,15 @@ struct OfSets {
             second += by * distance;
         }
         s.first += first;
-        s.second += second;
+        if (pt::isfinite(second) && pt::abs(second) > C(1e-28)) {
+            s.second += second;
+            return;
+        }
+        for (int i = 0; i < n; i++) {
+            C distance;
+            const double by = factor(x[i], s.center, distance);
+            s.second += by * distance;
+        }
     }
 };
 
@@ -173,7 +183,10 @@ PT_DEVICE void given(const ChannelNormArgs &a) {
     }
 }
 
-// gx = scale g - shift - (x - mean) slope
+// slope: its root with its sign, since the slope itself may be too small for C.
+PT_DEVICE C signed_root(double x) { return C(x < 0 ? -pt::sqrt(-x) : pt::sqrt(x)); }
+
+// gx = scale g - shift - (x - mean) |slope| slope
 PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
     const double count = (double)a.count;
     PT_GRID_STRIDE(c, a.c) {
@@ -183,7 +196,7 @@ PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);
         factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count),
-                         (C)(scale * sum.second / count * rstd * rstd)};
+                         signed_root(scale * sum.second / count * rstd * rstd)};
     }
 }
 
@@ -206,7 +219,8 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
         for (int64_t k = lane; k < channels; k += 32)
             factors(a)[set * channels + k] = {
                 (C)get(a.mean, set), (C)(get_or(a.weight, first + k, 1) * rstd),
-                (C)(all.first / size * rstd), (C)(all.second / size * rstd * rstd * rstd)};
+                (C)(all.first / size * rstd),
+                signed_root(all.second / size * rstd * rstd * rstd)};
     }
 }
 
@@ -229,7 +243,8 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
 
 PT_DEVICE C result(T x, U g, const Factors &f, bool backward) {
     const C from = up(x) - f.mean;
-    return backward ? f.scale * (C)up(g) - f.shift - from * f.slope : from * f.scale + f.shift;
+    return backward ? f.scale * (C)up(g) - f.shift - from * pt::abs(f.slope) * f.slope
+                    : from * f.scale + f.shift;
 }
 // The factors of element i's plane.
 PT_DEVICE Factors factors_of(const ChannelNormArgs &a, uint32_t i) {

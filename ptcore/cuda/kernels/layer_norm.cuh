@@ -17,9 +17,27 @@ struct Affine {
     }
 };
 
-PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2) {
+// What distances from the mean are multiplied by before they are squared: 1, or what brings the
+// squares into the type's range, where their sum `m2` is not in it, as of numbers near 1e20 and
+// 1e-25.
+PT_DEVICE C factor_of(const LayerNormArgs &a, C m2) {
+    constexpr C SMALL = sizeof(C) == 8 ? 1e-160 : 1e-22, LEAST = sizeof(C) == 8 ? 1e-280 : 1e-28;
+    if (!pt::isfinite(m2)) return SMALL;
+    return m2 > LEAST || C(a.eps) > LEAST ? C(1) : 1 / SMALL;
+}
+struct Either {
+    PT_DEVICE_MEMBER int operator()(int x, int y) const { return x | y; }
+};
+// Whether a row of this thread's warp has such a factor: all of its threads go the same way.
+PT_DEVICE bool rescales(const Row &row, C factor) {
+    const int rescaled = factor != C(1);
+    return row.lanes > 32 ? rescaled : warp_reduce(rescaled, Either());
+}
+
+// m2: the sum of the squares of distances times `factor`.
+PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2, C factor) {
     return Affine{static_cast<const PT_U *>(a.weight), static_cast<const PT_U *>(a.bias), mean,
-                  C(1) / pt::sqrt(m2 / C(a.n) + C(a.eps))};
+                  factor / pt::sqrt(m2 / C(a.n) + C(a.eps) * factor * factor)};
 }
 PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.mean)[r] = f.mean;
@@ -72,7 +90,17 @@ template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &ro
         const C mean = row.sum(sum) / C(a.n);
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
             if (within(a, row, x, k, n)) m2 += (x[k] - mean) * (x[k] - mean);
-        const Affine f = affine(a, mean, row.sum(m2));
+        m2 = row.sum(m2);
+        const C factor = factor_of(a, m2);
+        if (rescales(row, factor)) {
+            m2 = 0;
+            PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) {
+                const C far = (x[k] - mean) * factor;
+                if (within(a, row, x, k, n)) m2 += far * far;
+            }
+            m2 = row.sum(m2);
+        }
+        const Affine f = affine(a, mean, m2, factor);
         apply_to_kept(a, row, x, f, n);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
         if (n && row.lane == 0) put_moments(a, r, f);
@@ -114,14 +142,25 @@ PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
 PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
-        C sum = 0, m2 = 0;
+        double sum = 0;                 // rows are so long that a sum of floats may be infinite
+        C m2 = 0;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
-        const C mean = block_reduce(sum, Add(), C(0)) / C(a.n);
+        const C mean = C(block_reduce(sum, Add(), 0.0) / (double)a.n);
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
             const C d = up(x[i]) - mean;
             m2 += d * d;
         }
-        const Affine f = affine(a, mean, block_reduce(m2, Add(), C(0)));
+        m2 = block_reduce(m2, Add(), C(0));
+        const C factor = factor_of(a, m2);
+        if (factor != C(1)) {
+            m2 = 0;
+            for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
+                const C far = (up(x[i]) - mean) * factor;
+                m2 += far * far;
+            }
+            m2 = block_reduce(m2, Add(), C(0));
+        }
+        const Affine f = affine(a, mean, m2, factor);
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
             out[i] = down<PT_T>(f(up(x[i]), i));

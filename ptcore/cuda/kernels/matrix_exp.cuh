@@ -1,4 +1,4 @@
-// The steps of an exponential of matrices, except products and a solve.
+// The steps of an exponential of matrices, except products.
 #include "divide.cuh"
 #include "matrix_exp_args.h"
 #include "parts.cuh"
@@ -52,19 +52,9 @@ PT_KERNEL(exp_combine, MatrixExpArgs, a, 256) {
         int64_t rest = i;
         const int64_t column = take_rest(rest, a.order), row = take_rest(rest, a.order);
         T sum = T(R(column == row ? a.c0 : 0));
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 4; k++)
             sum = sum + reinterpret_cast<const T *>(a.from[k])[i] * (R)a.c[k];
         to[i] = a.add ? to[i] + sum : sum;
-    }
-}
-
-// v becomes v - u, and u becomes v + u.
-PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
-    T *const v = reinterpret_cast<T *>(a.to), *const u = reinterpret_cast<T *>(a.other);
-    PT_GRID_STRIDE(i, a.n) {
-        const T sum = v[i] + u[i];
-        v[i] = v[i] - u[i];
-        u[i] = sum;
     }
 }
 

@@ -111,19 +111,34 @@ PT_DEVICE int64_t quotient(int64_t sum, int64_t by) {      // wraps
     return by == -1 ? (int64_t)(0 - (uint64_t)sum) : sum / by;
 }
 
+// A sum; one of floats keeps what its additions lose (Kahan), as a float sum of ones ends at 2^24.
+template <class N> struct LongSum {
+    N total = N(0);
+    PT_DEVICE_MEMBER void add(N x) { total = N(total + x); }
+};
+template <> struct LongSum<float> {
+    float total = 0, lost = 0;
+    PT_DEVICE_MEMBER void add(float x) {
+        const float more = x - lost, sum = total + more;
+        lost = (sum - total) - more;
+        if (lost - lost != 0) lost = 0;         // beside an infinity
+        total = sum;
+    }
+};
+
 PT_DEVICE void mean(const PoolArgs &a) {
     PT_GRID_STRIDE(i, a.total) {
         const Place p = place_of(a, i, false);
         const T *x = plane_of(a, p.plane);
         Window w[3];
         for (int d = 0; d < 3; d++) w[d] = window_of(a, d, p.at[d]);
-        C sum = C(0);
+        LongSum<C> sum;
         for (int64_t u = w[0].start; u < w[0].stop; u++)
             for (int64_t v = w[1].start; v < w[1].stop; v++)
-                for (int64_t q = w[2].start; q < w[2].stop; q++)
-                    sum = C(sum + up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
-        reinterpret_cast<T *>(a.out)[i] =
-            down<T>(quotient(sum, share(a, w[0].number * w[1].number * w[2].number)));
+                PT_UNROLL_BY(1) for (int64_t q = w[2].start; q < w[2].stop; q++)
+                    sum.add(up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
+        const C by = share(a, w[0].number * w[1].number * w[2].number);
+        reinterpret_cast<T *>(a.out)[i] = down<T>(C(quotient(sum.total, by)));
     }
 }
 
@@ -145,18 +160,18 @@ PT_DEVICE void mean_transposed(const PoolArgs &a) {
         const T *x = plane_of(a, p.plane);
         Covering of[3];
         for (int d = 0; d < 3; d++) of[d] = covering(a, d, p.at[d]);
-        C sum = C(0);
+        LongSum<C> sum;
         for (int64_t u = of[0].first; u <= of[0].last; u++) {
             const int64_t rows = window_of(a, 0, u).number;
             for (int64_t v = of[1].first; v <= of[1].last; v++) {
                 const int64_t lines = rows * window_of(a, 1, v).number;
                 for (int64_t q = of[2].first; q <= of[2].last; q++) {
                     const C value = up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]);
-                    sum = C(sum + quotient(value, share(a, lines * window_of(a, 2, q).number)));
+                    sum.add(quotient(value, share(a, lines * window_of(a, 2, q).number)));
                 }
             }
         }
-        reinterpret_cast<T *>(a.out)[i] = down<T>(sum);
+        reinterpret_cast<T *>(a.out)[i] = down<T>(C(sum.total));
     }
 }
 

@@ -4,6 +4,7 @@
 #define PT_HAVE_FMA 0
 #include "pack.cuh"
 #include "random_args.h"
+#include "report.cuh"
 #include "stream_place.cuh"
 
 namespace {
@@ -122,6 +123,7 @@ PT_DEVICE void poisson(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     PT_GRID_STRIDE(i, a.n) {
         const double mean = up(reinterpret_cast<const T *>(a.in)[i]);
+        if (!(mean >= 0)) report_number(a.fault, a.op, mean, PT_FAULT_RATE);
         reinterpret_cast<T *>(a.out)[i] =
             down<T>((C)pt::poisson_draw(mean, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }

@@ -3,6 +3,7 @@
 #undef PT_HAVE_FMA                       // no explicit fused operations either
 #define PT_HAVE_FMA 0
 #include "random_args.h"
+#include "report.cuh"
 #include "stream_place.cuh"
 
 namespace {
@@ -41,9 +42,9 @@ PT_DEVICE void chances(const RandomArgs &a) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < 4 && 4 * k + i < a.n; i++) {
 #ifdef PT_U
-            const bool hit =
-                (double)b.w[i] <
-                (double)up(reinterpret_cast<const PT_U *>(a.in)[4 * k + i]) * 4294967296.0;
+            const double p = (double)up(reinterpret_cast<const PT_U *>(a.in)[4 * k + i]);
+            if (!(p >= 0 && p <= 1)) report_number(a.fault, a.op, p, PT_FAULT_PROBABILITY);
+            const bool hit = (double)b.w[i] < p * 4294967296.0;
 #else
             const bool hit = b.w[i] < a.threshold;
 #endif

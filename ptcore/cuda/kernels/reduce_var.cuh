@@ -3,7 +3,8 @@
 // The elements are added in small groups; the mean and squared deviations of each group are merged
 // into the state (Chan, Golub and LeVeque, 1979). A set with an infinite or NaN element has a mean
 // that is not finite, and the variance NaN. Finite elements have a finite mean; where their squared
-// deviations are beyond the type, the variance is infinite.
+// deviations are beyond the type of computation, the variance is infinite. That type is double for
+// floats: the deviation of numbers near 1e30 is a float, and their sum of squares is not.
 #include "reduce.cuh"
 
 namespace {
@@ -12,9 +13,14 @@ template <class C> PT_DEVICE C squared(C x) { return x * x; }
 template <class F> PT_DEVICE F squared(pt::complex<F> x) { return x.re * x.re + x.im * x.im; }
 template <class C> struct real_of { typedef C type; };
 template <class F> struct real_of<pt::complex<F>> { typedef F type; };
+PT_DEVICE float wide(half x) { return up(x); }
+PT_DEVICE double wide(bfloat16 x) { return up(x); }
+PT_DEVICE double wide(double x) { return x; }
+PT_DEVICE complex128 wide(complex64 x) { return complex128(x.re, x.im); }
+PT_DEVICE complex128 wide(complex128 x) { return x; }
 
 template <class T> struct Variance {
-    typedef typename opmath<T>::type C;
+    typedef decltype(wide(T())) C;
     typedef typename real_of<C>::type R;
     struct State {
         C mean;
@@ -35,27 +41,28 @@ template <class T> struct Variance {
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
                                      const ReduceArgs &) {
         // Sums distances from the first element, so that numbers far from 0 lose no digits.
-        const C first = up(x[0]);
+        const C first = wide(x[0]);
         C sum = C(R(0));
-        for (int i = 1; i < n; i++) sum = sum + (up(x[i]) - first);
+        for (int i = 1; i < n; i++) sum = sum + (wide(x[i]) - first);
         const C shift = n == 1 ? C(R(0)) : sum / R(n), mean = first + shift;
         R m2 = R(0);
         if (!pt::isfinite(shift)) {
             R bad = R(0);
-            for (int i = 0; i < n; i++) bad += nan_if_not_finite(up(x[i]));
+            for (int i = 0; i < n; i++) bad += nan_if_not_finite(wide(x[i]));
             s = merge(s, far_apart(first, bad, R(n)));
             return;
         }
         if (n > 1)
-            for (int i = 0; i < n; i++) m2 += squared((up(x[i]) - first) - shift);
+            for (int i = 0; i < n; i++) m2 += squared((wide(x[i]) - first) - shift);
         s = merge(s, State{mean, m2, R(n)});
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
         const double n = (double)a.b - a.a;
         typedef typename real_of<T>::type U;
+        typedef typename opmath<U>::type Result;
         const R variance = s.m2 / R(n > 0 ? n : 0) + nan_if_not_finite(s.mean);
-        if (a.out) static_cast<U *>(a.out)[output] = down<U>(variance);
-        else static_cast<U *>(a.out2)[output] = down<U>(R(pt::sqrt(variance)));
+        if (a.out) static_cast<U *>(a.out)[output] = down<U>(Result(variance));
+        else static_cast<U *>(a.out2)[output] = down<U>(Result(pt::sqrt(variance)));
     }
 
 private:

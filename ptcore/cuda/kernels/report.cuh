@@ -1,4 +1,4 @@
-// Reports a bad index in a kernel's data to the host (launch/fault.h).
+// Reports a bad index or number in a kernel's data to the host (launch/fault.h).
 #pragma once
 #include "base.cuh"
 #include "fault.h"
@@ -14,6 +14,11 @@ PT_DEVICE void report(Fault *fault, int op, int64_t index, int64_t dim, int64_t 
     fault->size = size;
     __threadfence_system();
     atomicExch(reinterpret_cast<unsigned *>(&fault->found), 1u);
+}
+
+// `kind` says what the number should be.
+PT_DEVICE void report_number(Fault *fault, int op, double number, int kind) {
+    report(fault, op, (int64_t)pt::to_bits(number), kind, 0);
 }
 
 }  // namespace

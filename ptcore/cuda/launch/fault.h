@@ -5,6 +5,9 @@
 #define PTCORE_CUDA_FAULT_H
 #include "ptcore/config.h"
 
+/* In place of a dim: `index` has the bits of a double that is no such number. */
+enum { PT_FAULT_PROBABILITY = -1, PT_FAULT_RATE = -2 };
+
 typedef struct Fault {
     int32_t found;          /* 0: none */
     int32_t op;             /* the op's number in the table */

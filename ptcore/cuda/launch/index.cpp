@@ -207,6 +207,10 @@ int index_add(pt_call *c) {
     IndexArgs a = along(out, dim);
     const pt_param &alpha = c->params[1];
     a.alpha[0] = alpha.d, a.alpha[1] = alpha.im, a.whole_alpha = alpha.i;
+    if (is_integral(c->out[0].dtype)) {
+        const int status = whole_factor(c, "alpha", alpha, a.whole_alpha);
+        if (status) return status;
+    }
     status = over(c, ACCUMULATE, sums.kinds, a, src, standing(out, src, dim),
                   spread(c->in[1], src, dim));
     return status ? status : sums.end();

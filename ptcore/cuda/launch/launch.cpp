@@ -60,6 +60,17 @@ bool runs_on(const pt_call *c, const Kernel &kernel) {
 int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
     if (!fault || fault->found != 1) return PT_OK;         // 2: it is being written
+    if (fault->dim < 0) {
+        double number;
+        std::memcpy(&number, &fault->index, sizeof number);
+        std::snprintf(error, 256, "%s%s%s, got %g (found on cuda:%d%s)",
+                      own ? "" : driver.op_name(fault->op), own ? "" : ": ",
+                      fault->dim == PT_FAULT_RATE ? "rates must not be negative"
+                                                  : "probabilities must be in [0, 1]",
+                      number, device, own ? "" : " after the call");
+        fault->found = 0;
+        return PT_RUNTIME_ERROR;
+    }
     std::snprintf(
         error, 256,
         "%s%sindex %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d%s)",

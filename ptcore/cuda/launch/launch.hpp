@@ -102,6 +102,16 @@ inline int failed(pt_call *c, int status, const char *text) {
     return status;
 }
 
+// A factor beside integers, which is one of them; a fraction is cut off.
+inline int whole_factor(pt_call *c, const char *name, const pt_param &p, int64_t &to) {
+    if (p.kind != PT_PARAM_INT && !(p.d > -9223372036854775808. && p.d < 9223372036854775808.)) {
+        std::snprintf(c->error, sizeof c->error,
+                      "%s: value %g cannot be converted to an integer without overflow", name, p.d);
+        return PT_RUNTIME_ERROR;
+    }
+    to = p.kind == PT_PARAM_INT ? p.i : (int64_t)p.d;
+    return PT_OK;
+}
 inline int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 inline int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 

@@ -262,8 +262,15 @@ int addmm(pt_call *c) {
     int status = product_of(c, 1, 2, 2, p);
     if (status) return status;
     const pt_param &beta = c->params[0], &alpha = c->params[1];
-    p.alpha[0] = alpha.d, p.alpha[1] = alpha.im, p.whole_alpha = alpha.i;
-    p.beta[0] = beta.d, p.beta[1] = beta.im, p.whole_beta = beta.i;
+    if (is_integral(c->out[0].dtype)) {
+        if ((status = whole_factor(c, "beta", beta, p.whole_beta))) return status;
+        if ((status = whole_factor(c, "alpha", alpha, p.whole_alpha))) return status;
+        if (p.whole_alpha == 0) p.k = 0;
+    } else {
+        p.alpha[0] = alpha.d, p.alpha[1] = alpha.im;
+        p.beta[0] = beta.d, p.beta[1] = beta.im;
+        if (alpha.d == 0 && alpha.im == 0) p.k = 0;     // matrices beside 0 are not read
+    }
     const pt_view &x = c->in[0];    // dims of size 1 and missing ones are broadcast
     p.c.data = x.data;
     if (x.ndim > 0 && x.sizes[x.ndim - 1] == p.m && p.m > 1) p.c.column = x.strides[x.ndim - 1];

@@ -1,6 +1,6 @@
-// Exponentials of matrices, as in _ops/linalg/decompose.cpp: a matrix is scaled until a Pade
-// approximant (by products and an elimination) is exact to rounding, and the result is squared as
-// often. The host waits to read the number of squarings.
+// Exponentials of matrices, as in _ops/linalg/decompose.cpp: a matrix is scaled until Taylor's
+// polynomial of degree 18 is exact to rounding, and the result is squared as often. The host waits
+// to read the number of squarings.
 #include <memory>
 #include <new>
 
@@ -9,6 +9,7 @@
 #include "families.hpp"
 #include "matmul.hpp"
 #include "matrix_exp_args.h"
+#include "ptcore/exponential.h"
 
 namespace pt_cuda {
 
@@ -17,7 +18,7 @@ namespace {
 enum { THREADS = 256, NORM_THREADS = 128 };
 const Kernel SUMS = {"matrix_exp", "exp_sums"}, SQUARINGS = {"matrix_exp", "exp_squarings"},
              SCALE = {"matrix_exp", "exp_scale"}, COMBINE = {"matrix_exp", "exp_combine"},
-             PARTS = {"matrix_exp", "exp_parts"}, SQUARE = {"matrix_exp", "exp_square"};
+             SQUARE = {"matrix_exp", "exp_square"};
 
 // The matrices of one call, and the first failure, after which nothing more is launched.
 class Exponential {
@@ -34,12 +35,12 @@ public:
         p.a = {a, order, 1, order * order}, p.b = {b, order, 1, order * order};
         if (!status) status = pt_cuda::multiply(c, p);
     }
-    // to = c0 I + c2 a2 + c4 a4 + c6 a6, added to what is there if `add`
-    void combine(char *to, char *const *powers, bool add, double c0, double c2, double c4,
-                 double c6) {
+    // to = c0 I + the sum of c[i] from[i], added to what is there if `add`
+    void combine(char *to, bool add, double c0, const char *const (&from)[4],
+                 const double (&c)[4]) {
         MatrixExpArgs a = arguments(to, nullptr);
-        for (int i = 0; i < 3; i++) a.from[i] = powers[i];
-        a.add = add, a.c0 = c0, a.c[0] = c2, a.c[1] = c4, a.c[2] = c6;
+        for (int i = 0; i < 4; i++) a.from[i] = from[i], a.c[i] = c[i];
+        a.add = add, a.c0 = c0;
         run(COMBINE, a);
     }
     void each(const Kernel &kernel, char *to, char *other, int round = 0) {
@@ -65,15 +66,6 @@ public:
         for (int64_t b = 0; !status && b < batch; b++)
             most = found[(size_t)b] > most ? found[(size_t)b] : most;
         return most;
-    }
-    // u becomes X of v X = u. Both are functions of one matrix and therefore commute: the solution
-    // by columns, with the transposes of both, is X by rows.
-    void solve(char *v, char *u) {
-        const Pivots pivots(c, batch, order, order);
-        const Infos infos(c, batch, nullptr);
-        if (!status) status = infos.status;
-        if (!status) status = factor(c, dtype, v, batch, order, order, pivots, infos.data());
-        if (!status) status = solve_factored(c, dtype, v, batch, order, pivots, false, u, order);
     }
     int status;
 
@@ -105,37 +97,30 @@ int matrix_exp(pt_call *c) {
     Exponential e(c, x.dtype, matrices_of(x), last_size(x));
     if (e.status) return e.status;
     char *const a = out.data, *const u = e.part(0), *const v = e.part(1), *const w = e.part(2);
-    char *const powers[3] = {e.part(3), e.part(4), e.part(5)};
-    const int most = e.most_squarings(a, wide ? 5.371920351148152 : 3.925724783138660);
+    char *const a2 = e.part(3), *const a3 = e.part(4), *const a6 = e.part(5);
+    const int most = e.most_squarings(a, wide ? 1.090863719290036 : 3.010066362817634);
     e.each(SCALE, a, nullptr);
-    e.multiply(powers[0], a, a);
-    e.multiply(powers[1], powers[0], powers[0]);
-    e.multiply(powers[2], powers[1], powers[0]);
-    if (wide) {
-        constexpr double q = 64764752532480000.; /* as on the CPU: V - U is near the identity */
-        e.combine(w, powers, false, 0, 40840800. / q, 16380. / q, 1. / q);
-        e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 32382376266240000. / q, 1187353796428800. / q,
-                  10559470521600. / q, 33522128640. / q);
-        e.multiply(u, a, v);
-        e.combine(w, powers, false, 0, 1323241920. / q, 960960. / q, 182. / q);
-        e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 1., 7771770303897600. / q, 129060195264000. / q,
-                  670442572800. / q);
-    } else {
-        e.combine(v, powers, false, 8648640., 277200., 1512., 1.);
-        e.multiply(u, a, v);
-        e.combine(v, powers, false, 17297280., 1995840., 25200., 56.);
-    }
-    e.each(PARTS, v, u);
-    e.solve(v, u);
+    e.multiply(a2, a, a);
+    e.multiply(a3, a2, a);
+    e.multiply(a6, a3, a3);
+    e.combine(w, false, 0, {a, a2, a3, a6}, {0, PT_EXP_5});
+    e.combine(v, false, 0, {a, a2, a3, a6}, {PT_EXP_1, 0});
+    e.multiply(u, v, w);
+    e.combine(w, false, 0, {a, a2, a3, a6}, {PT_EXP_4});
+    e.combine(w, true, 0, {u, u, u, u}, {1, 0, 0, 0});
+    e.combine(v, false, 0, {a, a2, a3, a6}, {PT_EXP_3});
+    e.combine(v, true, 0, {w, w, w, w}, {1, 0, 0, 0});
+    e.combine(u, false, 0, {u, a2, a3, a6}, {PT_EXP_FACTOR, PT_EXP_2});
+    e.multiply(a2, v, w);
+    e.combine(w, false, 0, {u, a2, a2, a2}, {1, 1, 0, 0});
+    e.combine(w, true, 1, {a, a, a, a}, {1, 0, 0, 0});
     for (int i = 0; i < most; i++) {
-        e.multiply(w, u, u);
-        e.each(SQUARE, u, w, i);
+        e.multiply(v, w, w);
+        e.each(SQUARE, w, v, i);
     }
-    e.each(SQUARE, u, nullptr);
+    e.each(SQUARE, w, nullptr);
     View from(out);
-    from.v.data = u;
+    from.v.data = w;
     return e.status ? e.status : copy(c, &out, &from.v);
 }
 

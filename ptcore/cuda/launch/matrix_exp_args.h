@@ -5,10 +5,10 @@
 
 typedef struct MatrixExpArgs {
     char *to, *other;
-    const char *from[3];                /* a2, a4 and a6 of a combination */
+    const char *from[4];                /* what a combination adds up */
     int64_t n, batch;
     Divisor order;
-    double c0, c[3];                    /* coefficients of the identity, and of `from` */
+    double c0, c[4];                    /* coefficients of the identity, and of `from` */
     double *sums;                       /* sums of the moduli in each column */
     int32_t *squarings;                 /* of each matrix; -1: it is not finite */
     double limit;                       /* matrices up to this norm are not squared */

@@ -19,6 +19,7 @@ const double TWO_TO_32 = 4294967296.0;
 RandomArgs args_of(const pt_call *c) {
     RandomArgs a = {};
     a.n = c->out[0].numel, a.out = c->out[0].data;
+    a.fault = fault_of(c), a.op = c->op;
     draw_from(c, a.base, a.seed, a.offset);
     return a;
 }

@@ -2,7 +2,7 @@
  * (ptcore/philox.h). */
 #ifndef PTCORE_CUDA_RANDOM_ARGS_H
 #define PTCORE_CUDA_RANDOM_ARGS_H
-#include "ptcore/config.h"
+#include "fault.h"
 
 typedef struct RandomArgs {
     int64_t n;
@@ -15,6 +15,8 @@ typedef struct RandomArgs {
         *base; /* of a graph: seed and offset lie there, to which `offset` is added; else NULL */
     uint64_t seed, offset, range, threshold;
     int64_t low;
+    Fault *fault; /* of bernoulli and poisson */
+    int32_t op;
     double a, b;
 } RandomArgs;
 

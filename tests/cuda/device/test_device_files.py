@@ -1,5 +1,6 @@
 """Files of tensors on devices: what they say, and where load puts the tensors."""
 import io
+import pickle
 import zipfile
 
 import pytest
@@ -70,3 +71,20 @@ def test_device_that_is_not_here():
         pt.load(other)
     other.seek(0)
     assert pt.load(other, map_location={"cuda:99": "cuda:0"})[0].device == pt.device("cuda:0")
+
+
+def test_pickles_come_back_to_their_device():
+    last = f"cuda:{cuda.device_count() - 1}"
+    state = {"x": pt.arange(6.0, device="cuda").reshape(2, 3).T, "empty": pt.zeros(0, 3, device="cuda"),
+             "half": pt.ones(2, dtype=pt.bfloat16, device=last), "p": pt.nn.Parameter(pt.ones(3, device=last)),
+             "cpu": pt.ones(2), "net": pt.nn.Linear(2, 3, device="cuda")}
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        loaded = pickle.loads(pickle.dumps(state, protocol))
+        for name in ("x", "empty", "half", "p", "cpu"):
+            got, want = loaded[name], state[name]
+            assert type(got) is type(want) and got.dtype is want.dtype and got.requires_grad == want.requires_grad
+            assert got.device == want.device and got.stride() == want.stride() and got.equal(want)
+        assert loaded["net"].weight.equal(state["net"].weight)
+    text = pickle.dumps(state["x"]).replace(b"cuda:0", b"cuda:9")
+    with pytest.raises(RuntimeError, match="cuda:9"):
+        pickle.loads(text)

@@ -92,3 +92,33 @@ def test_given_strides():
         assert x.stride() == (1, 2)
         assert x.device.index == (int(device[5:]) if device[4:] else cuda.current_device())
         assert x.fill_(2).sum().item() == 12
+
+
+def test_resizing():
+    """As on the CPU: values stay, all tensors over the storage follow, and the old block is freed."""
+    ptcore.cuda.synchronize()
+    before = ptcore.cuda.memory_allocated()
+    x = ptcore.arange(6.0, device="cuda")
+    y = x[2:]
+    assert x.resize_(2, 5) is x and x.shape == (2, 5) and x.is_contiguous()
+    assert x.flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5]
+    y.fill_(7)
+    assert x.flatten()[:6].tolist() == [0, 1, 7, 7, 7, 7]
+    storage = x.untyped_storage()
+    storage.resize_(0)                              # as programs do that gather parameters before each use
+    assert storage.nbytes() == 0 and ptcore.cuda.memory_allocated() <= before + 512
+    storage.resize_(40)
+    assert x.flatten().tolist() == [0] * 10
+    x.fill_(3)
+    assert y.tolist() == [3] * 4
+    z = ptcore.empty(0, device="cuda:1").resize_as_(ptcore.ones(3, 2))
+    assert z.shape == (3, 2) and str(z.device) == "cuda:1"
+    out = ptcore.empty(0, device="cuda")
+    assert ptcore.fft.fftfreq(4, out=out) is out and out.tolist() == [0, 0.25, -0.5, -0.25]
+    with pytest.raises(RuntimeError, match="that require grad"):
+        ptcore.ones(2, device="cuda", requires_grad=True).resize_(3)
+    x.data_ptr()
+    with pytest.raises(BufferError, match="in use outside"):
+        x.resize_(100)
+    del x, y, z, out, storage
+    assert ptcore.cuda.memory_allocated() == before

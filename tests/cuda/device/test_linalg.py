@@ -627,3 +627,14 @@ def test_the_library_that_is_preferred():
                                (1, TypeError, "int")):
         with pytest.raises(error, match=f"preferred_linalg_library: .*{text}"):
             preferred(wrong)
+
+
+@pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.float64, ptcore.complex128])
+@pytest.mark.parametrize("size", [1e2, 1e6, 1e12])
+def test_exponentials_of_nilpotent_matrices(dtype, size):
+    """The series ends, so it is exact: no rounding of the identity is raised to a power by squarings."""
+    a = np.triu(np.random.default_rng(3).normal(size=(4, 4)), 1) * size
+    want, order = np.eye(4) + a + a @ a / 2 + a @ a @ a / 6, np.array([2, 0, 3, 1])
+    for given, result in ((a, want), (a.T, want.T), (a[order][:, order], want[order][:, order])):
+        got = ptcore.matrix_exp(ptcore.from_numpy(given.copy()).to(dtype).cuda()).cpu().numpy()
+        np.testing.assert_allclose(got, result, rtol=1e-5 if dtype is ptcore.float32 else 1e-12)

@@ -245,3 +245,27 @@ def test_settings_reach_the_library(libraries):
     finally:
         ptcore.set_float32_matmul_precision("highest")
         matmul.allow_fp16_reduced_precision_reduction = matmul.allow_bf16_reduced_precision_reduction = True
+
+
+@pytest.mark.parametrize("n", [2, 64])
+@pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.float64, ptcore.bfloat16, ptcore.complex64])
+def test_a_factor_of_zero_does_not_read_its_matrices(n, dtype):
+    a, b = (ptcore.full((n, n), x, dtype=dtype, device="cuda") for x in (float("nan"), 1))
+    v = b[0]
+    for got in (ptcore.addmm(b, a, b, alpha=0), ptcore.addmm(v, a, b, alpha=0), ptcore.addmv(v, a, v, alpha=0),
+                ptcore.addbmm(b, a[None], b[None], alpha=0), ptcore.baddbmm(b[None], a[None], b[None], alpha=0)):
+        assert (got == 1).all()
+    assert (ptcore.addmm(b * 2, a, b, beta=3, alpha=0) == 6).all() and (ptcore.addmm(a, b, b, beta=0) == n).all()
+
+
+@pytest.mark.parametrize("dtype", [ptcore.int64, ptcore.uint8])
+def test_factors_of_integer_products(dtype):
+    x = ptcore.ones(2, 2, dtype=dtype, device="cuda")
+    index = ptcore.tensor([0], device="cuda")
+    for value in (float("nan"), float("inf"), -1e19):
+        for call in (lambda v: ptcore.addmm(x, x, x, beta=v), lambda v: x.index_add(0, index, x[:1], alpha=v)):
+            with pytest.raises(RuntimeError, match=r"value .* cannot be converted to .* without overflow"):
+                call(value)
+    assert (ptcore.addmm(x, x, x, beta=1.5) == 3).all() and (ptcore.addmm(x, x, x, alpha=2.5) == 5).all()
+    assert x.index_add(0, index, x[:1], alpha=2.5).tolist() == [[3, 3], [1, 1]]
+    assert (ptcore.addmm(x, x, x, alpha=0) == 1).all()

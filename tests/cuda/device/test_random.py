@@ -1,4 +1,5 @@
 """Random numbers on a device are those of the CPU, bit for bit where the formula is exact on both."""
+import numpy as np
 import pytest
 
 import ptcore
@@ -166,3 +167,85 @@ def test_pytorch_s_numbers_are_of_the_cpu_alone():
     with ptcore.random.use("pytorch"):
         assert ptcore.Generator(device="cuda").kind == "ptcore"
         assert draws() == want
+
+
+DRAWN = {
+    "dropout": lambda x: ptcore.nn.functional.dropout(x + 1, 0.5), "bernoulli": lambda x: ptcore.bernoulli(x * 0 + 0.5),
+    "poisson": lambda x: ptcore.poisson(x * 0 + 9), "rrelu": lambda x: ptcore.nn.functional.rrelu(-x, training=True),
+    "multinomial": lambda x: ptcore.multinomial(x[0] * 0 + 1, 3), "normal": lambda x: ptcore.normal(x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_same_numbers_for_each_sample(name):
+    """The device's generator goes back for each of them, not the CPU's."""
+    x = ptcore.ones(8, 3, 4, device="cuda")
+    ptcore.manual_seed(3)
+    one = DRAWN[name](x[0])
+    ptcore.manual_seed(3)
+    got = ptcore.vmap(DRAWN[name], randomness="same")(x)
+    assert all((got[k] == one).all() for k in range(8))
+    got = ptcore.vmap(DRAWN[name], randomness="different")(x)
+    assert len({tuple(row.flatten().tolist()) for row in got}) > 1
+
+
+def test_captures_go_back_to_the_device_s_numbers():
+    """A first call draws twice, by its capture and by its plan or by itself, and gives what the function gives."""
+    def of_chosen(x):
+        y = ptcore.rand(8, device="cuda")
+        z = y[y > 0.5]
+        return z * ptcore.rand(z.shape, device="cuda") + x
+
+    def by_branches(x):
+        y = ptcore.nn.functional.dropout(x.expand(8) + 1, 0.5)
+        return y + ptcore.rand(8, device="cuda") if y.sum() > 7 else y - ptcore.rand(8, device="cuda")
+
+    x, places = ptcore.ones(1, device="cuda"), ptcore.cuda.default_generators[0]
+    for f in (of_chosen, by_branches):
+        compiled = ptcore.compile(f)
+        for seed in range(6):
+            found = []
+            for call in (f, compiled):
+                ptcore.manual_seed(seed)
+                found.append((call(x).tolist(), places.get_state().tolist()))
+            assert found[0] == found[1], (f.__name__, seed)
+
+
+@pytest.mark.parametrize("name", ["trunc_normal_", "orthogonal_", "sparse_"])
+def test_weights_are_drawn_on_their_device(name):
+    """By the device's generator, whose numbers are those of the CPU's."""
+    fill, options = getattr(ptcore.nn.init, name), {"sparsity": 0.3} if name == "sparse_" else {}
+    want = fill(ptcore.empty(8, 6), generator=ptcore.Generator().manual_seed(7), **options)
+    got = fill(ptcore.empty(8, 6, device="cuda"), generator=ptcore.Generator("cuda").manual_seed(7), **options)
+    np.testing.assert_allclose(got.cpu().numpy(), want.numpy(), rtol=1e-6)
+    ptcore.cuda.manual_seed(7)
+    before = ptcore.get_rng_state().tolist()
+    again = fill(ptcore.empty(8, 6, device="cuda"), **options)
+    assert (again == got).all() and ptcore.get_rng_state().tolist() == before
+
+
+REFUSED = {
+    "bernoulli": (lambda x: ptcore.bernoulli(x), [0.5, -0.25], r"bernoulli: probabilities .* got -0\.25"),
+    "bernoulli above": (lambda x: ptcore.bernoulli(x), [2.0] * 40, r"probabilities must be in \[0, 1\], got 2"),
+    "bernoulli of NaN": (lambda x: ptcore.bernoulli(x), [float("nan")], r"be in \[0, 1\], got -?nan"),
+    "bernoulli_": (lambda x: ptcore.empty_like(x).bernoulli_(x), [1.5], r"probabilities must be in \[0, 1\], got 1\.5"),
+    "poisson": (lambda x: ptcore.poisson(x), [3.0, -1.0], "poisson: rates must not be negative, got -1"),
+    "poisson of NaN": (lambda x: ptcore.poisson(x), [float("nan")], "rates must not be negative, got -?nan"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.float64, ptcore.bfloat16])
+def test_what_is_no_probability_or_rate(name, dtype):
+    """It is told at the next wait."""
+    draw, numbers, text = REFUSED[name]
+    x = ptcore.tensor(numbers, dtype=dtype, device="cuda")
+
+    def told():
+        draw(x)
+        cuda.synchronize()
+
+    with pytest.raises(RuntimeError, match=text):
+        told()
+    cuda.synchronize()
+    assert ptcore.bernoulli(ptcore.tensor([0.0, 1.0], dtype=dtype, device="cuda")).tolist() == [0, 1]
