@@ -293,6 +293,12 @@ template<class T> PT_INLINE bool pow_by_products(complex<T> x, complex<T> y, com
     if (y.re == T(2)) return *r = x * x, true;
     if (y.re == T(3)) return *r = x * x * x, true;
     if (y.re == T(1)) return *r = x, true;
+    if (y.re == T(-1) || y.re == T(-2)) {       /* quotients of complex<float> too are in double */
+        const complex128 w = complex128(x);
+        const complex128 q = complex128(1.0) / (y.re == T(-1) ? w : w * w);
+        const bool zero = x == complex<T>(T(0));
+        return *r = zero ? complex<T>(infinity<T>(), not_a_number<T>()) : complex<T>(q), true;
+    }
     return false;
 }
 
