@@ -591,8 +591,8 @@ cdef int resize(pt_storage *s, int64_t nbytes) except -1:
     if s.flags & PT_STORAGE_SHARED:
         raise MemoryInUseError("resize_: the memory is shared with other processes; resize a clone()")
     if s.device != DEVICE_CPU:
-        from ptcore._exchange.copying import resize_on_device
-        return resize_on_device(storage_object(s), nbytes)
+        from ptcore._exchange.device_memory import resize as resize_on_device
+        return resize_on_device(<size_t>s, nbytes)
     if s.data == NULL:
         raise RuntimeError("resize_: the storage was never made")
     cdef Segment before = <Segment>s.owner if s.deleter == leave else None

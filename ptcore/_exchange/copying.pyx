@@ -12,7 +12,6 @@ from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
-from ptcore._errors import MemoryInUseError
 from ptcore._subclass import make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
@@ -173,21 +172,3 @@ cdef Tensor copied_storage(Tensor x):
         whole = wrap_storage(x.storage, 0, PT_UINT8, 1, &n, &one)
         r.copy_(whole)
     return r
-
-
-def resize_on_device(UntypedStorage of, int64_t nbytes):
-    """Moves the bytes of a device's storage to a new block, as work of the current stream; added bytes are zero."""
-    cdef pt_storage *s = of.s
-    cdef int64_t kept = min(nbytes, s.nbytes), one = 1
-    cdef Tensor moved = new_tensor(PT_UINT8, 1, &nbytes, s.device, s.device_index), old
-    if moved.storage.deleter != s.deleter:
-        raise MemoryInUseError("resize_: the memory belongs to another library or process; resize a clone()")
-    if kept:
-        pt_storage_incref(s)
-        old = wrap_storage(s, 0, PT_UINT8, 1, &kept, &one)
-        moved.narrow(0, 0, kept).copy_(old)
-    if nbytes > kept:
-        moved.narrow(0, kept, nbytes - kept).zero_()
-    s.data, moved.storage.data = moved.storage.data, s.data
-    s.nbytes, moved.storage.nbytes = moved.storage.nbytes, s.nbytes
-    return 0

@@ -19,8 +19,9 @@ extern "C" {
 typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
 
 /* The loops of one elementwise op at one ISA level, indexed by compute dtype. vs/sv: the
- * last/first input is a single element (binary arithmetic and powers, else NULL). Half types and stored
- * types have no loops of their own: the runner goes through tiles of float32 or complex64. */
+ * last/first input is a single element (binary arithmetic and powers, else NULL). Half types and
+ * stored types have no loops of their own: the runner goes through tiles of float32 or
+ * complex64. */
 typedef struct pt_elementwise {
     const char *name;
     pt_loop loop[PT_NDTYPES];

@@ -98,17 +98,19 @@ template <class Op, class T, class Run> PT_INLINE void with_literal(T y, Run run
     if constexpr (Op::powers) {
         if (y == T(2)) return run(T(2));
         if (y == T(3)) return run(T(3));
+        if constexpr (std::is_floating_point_v<T> || std::is_integral_v<T>) {
+            if (y == T(4)) return run(T(4));
+        }
         if constexpr (!std::is_integral_v<T>) {
             if (y == T(-1)) return run(T(-1));
-            if (y == T(-2)) return run(T(-2));
+            /* a derivative's power has the exponent less one */
+            if (Op::ninputs == 2 && y == T(-2)) return run(T(-2));
         }
         if constexpr (std::is_floating_point_v<T>) {
-            if (y == T(4)) return run(T(4));
             if (y == T(0.5)) return run(T(0.5));
-            if (y == T(-0.5)) return run(T(-0.5));
+            if (Op::ninputs == 2 && y == T(-0.5)) return run(T(-0.5));
+            if (Op::ninputs == 3 && y == T(1.5)) return run(T(1.5));
             if (y == T(1)) return run(T(1));
-        } else if constexpr (std::is_integral_v<T>) {
-            if (y == T(4)) return run(T(4));
         }
     }
     run(y);
