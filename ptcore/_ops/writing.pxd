@@ -18,6 +18,7 @@ cdef inline bint same_memory(Tensor a, Tensor b) noexcept:
 
 cdef bint same_window(Tensor a, Tensor b) noexcept
 cdef bint repeats_itself(Tensor x) noexcept
+cdef bint overlaps_itself(Tensor x) except -1
 cdef bint can_be_written(Tensor out, const char *name, int ndim, const int64_t *sizes, int column, int number) except -1
 cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int column, int number, tuple args,
                       const char *name)

@@ -118,6 +118,56 @@ cdef bint repeats_itself(Tensor x) noexcept:
     return False
 
 
+cdef bint overlaps_itself(Tensor x) except -1:
+    """Whether several elements of x share one place in memory, such as those of windows that overlap."""
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int64_t[64] at
+    cdef int64_t n, step, reach = 0, place = 0
+    cdef int rank = 0, i, k
+    cdef bytearray seen
+    if not x.flags & PT_NONCONTIGUOUS:
+        return False
+    for i in range(x.rank):             # sorted by their strides
+        n, step = x.dims[i], abs(x.dims[x.rank + i])
+        if n == 0:
+            return False
+        if n == 1:
+            continue
+        k = rank
+        while k and strides[k - 1] > step:
+            sizes[k], strides[k] = sizes[k - 1], strides[k - 1]
+            k -= 1
+        sizes[k], strides[k] = n, step
+        rank += 1
+    for i in range(rank):
+        if strides[i] <= reach:
+            break
+        reach += (sizes[i] - 1) * strides[i]
+    else:
+        return False
+    for i in range(i, rank):            # a dim begins within those before it: look at every place
+        reach += (sizes[i] - 1) * strides[i]
+    if reach + 1 < x.count:
+        return True
+    seen = bytearray(reach + 1)
+    for i in range(rank):
+        at[i] = 0
+    while True:
+        if seen[place]:
+            return True
+        seen[place] = 1
+        for i in range(rank):
+            at[i] += 1
+            place += strides[i]
+            if at[i] < sizes[i]:
+                break
+            place -= at[i] * strides[i]
+            at[i] = 0
+        else:
+            return False
+
+
 cdef bint lies_in(Tensor out, object x) noexcept:
     """Whether an argument shares memory with out."""
     if isinstance(x, Tensor):

@@ -646,6 +646,10 @@ cdef object complete_inplace(Call *c, Tensor x):
     if repeats_itself(x) and not (o.selects == PT_SELECTS_SECOND and one_value(c)):     # a fill writes the same twice
         raise RuntimeError(f"{o.name.decode()}_: more than one element of the written-to "
                            "tensor refers to a single memory location; clone() it first")
+    if (recording and x.flags & PT_VIEW and overlaps_itself(x)
+            and not (o.selects == PT_SELECTS_SECOND and one_value(c))):
+        raise RuntimeError(f"{o.name.decode()}_: elements of the written-to view overlap in memory, so that the write "
+                           "has no derivative; write to a clone(), or under no_grad()")
     if recording:
         if c.key & PT_INFERENCE:
             check_operands_saved(c)

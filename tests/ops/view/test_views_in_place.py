@@ -232,3 +232,41 @@ def test_errors_name_the_form():
         with pytest.raises((RuntimeError, TypeError, IndexError)) as error:
             call()
         assert str(error.value).startswith(message)
+
+
+def windows_of(x):
+    return {"unfold": x.unfold(0, 2, 1), "as_strided": x.as_strided((3, 3), (1, 1)), "transposed": x.unfold(0, 3, 2).t(),
+            "odd strides": x.as_strided((2, 3), (2, 1))}
+
+
+@pytest.mark.parametrize("name", windows_of(pt.arange(7.0)))
+def test_a_recorded_write_to_windows_that_overlap_is_refused(name):
+    """Several elements of the view are one of the base, of which the last write counts."""
+    x = pt.arange(7.0, requires_grad=True)
+    writes = {"mul_": lambda v: v.mul_(2), "copy_": lambda v: v.copy_(v * 3), "exp_": lambda v: v.exp_(),
+              "scatter_": lambda v: v.scatter_(0, pt.zeros(1, 2, dtype=pt.int64), pt.ones(1, 2)),
+              "tril_": lambda v: v.tril_(), "index_add_": lambda v: v.index_add_(0, pt.tensor([1]), pt.ones(1, v.size(1)))}
+    for write in writes.values():
+        y = x * 1
+        with pytest.raises(RuntimeError, match="elements of the written-to view overlap in memory"):
+            write(windows_of(y)[name])
+        assert y.equal(x)
+        with pt.no_grad():
+            write(windows_of(y)[name])
+    y = x * 1
+    windows_of(y)[name].fill_(4)
+    windows_of(y)[name].zero_()
+    y.sum().backward()
+    touched = set(windows_of(pt.arange(7))[name].reshape(-1).tolist())
+    assert x.grad.tolist() == [float(k not in touched) for k in range(7)]
+
+
+@pytest.mark.parametrize("strides", [(3, 1), (1, 2), (2, 3), (7, 3)])
+def test_a_recorded_write_to_places_that_differ(strides):
+    x = pt.arange(12.0, requires_grad=True)
+    y = x * 1
+    y.as_strided((2, 2), strides).mul_(5)
+    y.sum().backward()
+    places = {a * strides[0] + b * strides[1] for a in range(2) for b in range(2)}
+    assert len(places) == 4
+    assert x.grad.tolist() == [5.0 if k in places else 1.0 for k in range(12)]
