@@ -266,7 +266,6 @@ class Function(metaclass=_FunctionMeta):
             return outputs[0]
         return tuple(outputs) if isinstance(output, tuple) else outputs
 
-
     @classmethod
     def _hung(cls, ctx, args, outputs, tracked, saved, dirty):
         """Gives the ``tracked`` outputs the history of a call."""
