@@ -78,7 +78,7 @@ class Cells:
         form = cells.made(entry.kind, call, cell, np.random.default_rng(1))
         if cell["mode"] == "backward":
             alone = table.Entry(name, entry.path, [lambda: [form]])
-            _, loops = table.backward_mode(alone, self.libraries, np.random.default_rng(2))[0]
+            _, loops = table.backward_mode(alone, self.libraries, np.random.default_rng(2), False)[0]
             return [looped(*loop) for loop in loops]
         try:
             theirs = form.run(self.libraries[1])[0]

@@ -197,7 +197,7 @@ def scaled(call, cell, rng):
         factor, old = 1, None
     else:
         old = first.shape[cell.get("at", 0) % first.ndim]
-        factor = cell["size"] / first.size
+        factor = (cell["size"] / first.size) ** (1 / first.shape.count(old))
     main = first.dtype
 
     def large(value):
