@@ -7,7 +7,7 @@ parity.
 import numpy as np
 
 REASONS = ("modified by an inplace operation", "multiple views", "single memory location",
-           "in no_grad mode", "of a leaf Variable that requires grad")
+           "view overlap in memory", "in no_grad mode", "of a leaf Variable that requires grad")
 
 
 def _without_history(library, y):
