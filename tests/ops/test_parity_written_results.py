@@ -51,8 +51,8 @@ def compare(ours, theirs, narrow=False):
             assert text is None, f"{where}: {text}"
             if isinstance(want, Refused):
                 more |= not isinstance(got, Refused)
-            else:
-                assert not isinstance(got, Refused), f"{where}: {got}"
+            elif isinstance(got, Refused):      # of views that overlap themselves torch's gradients are wrong
+                assert "view overlap in memory" in str(got), f"{where}: {got}"
     return more
 
 
