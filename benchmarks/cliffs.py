@@ -19,12 +19,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from measuring import looped, measure
+from measuring import looped, measure, window
 from workloads import cells, table
 from workloads.calls import Unfit
 
 BOUND, MOST = 1.2, 2.0          # 1 % of the cells may be above the one, none above the other
 TOLD = 1.5                      # cells that a report groups by cause
+LONGEST = 0.3                   # seconds of torch's call, beyond which a cell is not timed
+MEMORY = 10 << 30               # bytes that the process may map beside its libraries: a larger call is refused
 COLUMNS = ("cell", "ratio", "ptcore us", "torch us", "note")
 
 
@@ -107,6 +109,9 @@ def run(walk, labels, args):
         except Exception as e:          # whatever an op raises is a finding
             append(args.save, label, (), f"differs: {type(e).__name__}: {' '.join(str(e).split())[:100]}")
             continue
+        if window(loops[1], 1) > LONGEST:
+            append(args.save, label, (), f"not timed: a call of torch takes more than {LONGEST} s")
+            continue
         if args.itself:
             loops, label = [loops[1], loops[1]], label + " | torch"
         times = measure([loops], args.rounds, time.thread_time)[0]
@@ -172,6 +177,16 @@ def report(path, text):
         print(f"{label}: {note}")
 
 
+def limit_memory():
+    """Lets a call that asks for too much fail, where the system would end the process."""
+    try:
+        import resource
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, resource.RLIM_INFINITY))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--save", required=True, metavar="FILE", help="cells that were timed; it is made or continued")
@@ -192,6 +207,7 @@ def main():
     warnings.simplefilter("ignore")
     ptcore.set_num_threads(1)
     torch.set_num_threads(1)
+    limit_memory()
     walk = Cells((ptcore, torch))
     if args.again:
         again(walk, args)
