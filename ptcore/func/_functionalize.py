@@ -45,7 +45,7 @@ from ptcore._subclass import (
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 from ptcore.autograd.batch import Batcher
-from ptcore.autograd.helpers import extent
+from ptcore.autograd.helpers import extent, overlaps
 
 INPLACE = 1
 VIEW, RESHAPE, SLICE, WINDOW = op_id("view"), op_id("reshape"), op_id("slice"), op_id("as_strided_of")
@@ -273,6 +273,8 @@ def _piece(whole, part, place, sizes, dim=0):
 
 
 def _window(whole, part, place, size, stride, offset, *rest):
+    if part.requires_grad and is_history_recorded() and overlaps(size, stride):     # the last of several writes counts
+        raise RuntimeError("functionalize: windows that overlap are written to")
     return as_strided_scatter(whole, part, size, stride, offset)
 
 

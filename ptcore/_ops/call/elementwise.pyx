@@ -647,7 +647,8 @@ cdef object complete_inplace(Call *c, Tensor x):
         raise RuntimeError(f"{o.name.decode()}_: more than one element of the written-to "
                            "tensor refers to a single memory location; clone() it first")
     if (recording and x.flags & PT_VIEW and overlaps_itself(x)
-            and not (o.selects == PT_SELECTS_SECOND and one_value(c))):
+            and not (o.selects == PT_SELECTS_SECOND     # nor does it matter which constant is seen
+                     and (one_value(c) or not (<Tensor>c.tensors[1]).flags & PT_REQUIRES_GRAD))):
         raise RuntimeError(f"{o.name.decode()}_: elements of the written-to view overlap in memory, so that the write "
                            "has no derivative; write to a clone(), or under no_grad()")
     if recording:

@@ -256,6 +256,9 @@ def test_a_recorded_write_to_windows_that_overlap_is_refused(name):
     y = x * 1
     windows_of(y)[name].fill_(4)
     windows_of(y)[name].zero_()
+    windows_of(y)[name].normal_()
+    windows_of(y)[name].copy_(windows_of(x.detach())[name] * 2)
+    windows_of(y)[name][:] = windows_of(x.detach())[name]
     y.sum().backward()
     touched = set(windows_of(pt.arange(7))[name].reshape(-1).tolist())
     assert x.grad.tolist() == [float(k not in touched) for k in range(7)]
