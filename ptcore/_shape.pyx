@@ -476,3 +476,14 @@ cdef object shape_error(const char *op, int ndim, const int64_t *sizes, str text
 cdef object _errors():
     import ptcore._errors
     return ptcore._errors
+
+
+def overlaps(shape, stride):
+    """Whether two elements may share a place in memory."""
+    reach = 0
+    for s, n in sorted([(s if s >= 0 else -s, n) for s, n in zip(stride, shape)]):
+        if n > 1:
+            if s <= reach:
+                return True
+            reach += s * (n - 1)
+    return False

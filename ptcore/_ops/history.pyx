@@ -485,17 +485,6 @@ def attach_history(Tensor t, Node n, int nr):
     return r
 
 
-def check_dirty(Tensor t, int n_outputs):
-    """Raises for an in-place write by a custom function under the same conditions as for an op.
-
-    A view besides must be the only output: the base gets the function's history with one gradient, that of its window.
-    """
-    check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
-    if t.flags & PT_VIEW and n_outputs > 1:
-        raise RuntimeError("mark_dirty: a function that writes to a view of another tensor must return the view "
-                           f"alone, got {n_outputs} outputs; clone() the input, or do not write to it")
-
-
 def has_values(x):
     """Whether the data of a tensor can be read: it is not on the meta device and not a stand-in."""
     cdef Tensor t = <Tensor?>x

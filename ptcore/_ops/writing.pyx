@@ -168,6 +168,21 @@ cdef bint overlaps_itself(Tensor x) except -1:
             return False
 
 
+def check_dirty(Tensor t, int n_outputs):
+    """Raises for an in-place write by a custom function under the same conditions as for an op.
+
+    A view besides must be the only output: the base gets the function's history with one gradient, that of its window.
+    Elements of a view that share memory have no such gradient.
+    """
+    check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
+    if t.flags & PT_VIEW and n_outputs > 1:
+        raise RuntimeError("mark_dirty: a function that writes to a view of another tensor must return the view "
+                           f"alone, got {n_outputs} outputs; clone() the input, or do not write to it")
+    if t.flags & PT_VIEW and overlaps_itself(t):
+        raise RuntimeError("mark_dirty: elements of the written-to view overlap in memory, so that the write has no "
+                           "derivative; write to a clone()")
+
+
 cdef bint lies_in(Tensor out, object x) noexcept:
     """Whether an argument shares memory with out."""
     if isinstance(x, Tensor):

@@ -4,7 +4,8 @@ import weakref
 
 from ptcore._interpret import innermost, outside
 from ptcore._ops.creation.creation import zeros
-from ptcore._ops.history import attach_history, check_dirty, custom_node
+from ptcore._ops.history import attach_history, custom_node
+from ptcore._ops.writing import check_dirty
 from ptcore._state import is_history_recorded, no_grad
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor

@@ -8,6 +8,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
 from ptcore._node cimport Node
 from ptcore._shape cimport is_symbolic_number
+from ptcore._shape import overlaps
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
 from ptcore._state import enable_grad, inference_mode
 from ptcore._interpret cimport Payload, is_differentiated
@@ -480,17 +481,6 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
         times = index_add(zeros(n, dtype=g.dtype, device=g.device), 0, places, ones_like(places, dtype=g.dtype))
         flat = flat / where(times == 0, ones_like(times), times)
     return window_of(flat, shape, input_stride, input_offset - low)
-
-
-def overlaps(shape, stride):
-    """Whether two elements may share a place in memory."""
-    reach = 0
-    for s, n in sorted([(s if s >= 0 else -s, n) for s, n in zip(stride, shape)]):
-        if n > 1:
-            if s <= reach:
-                return True
-            reach += s * (n - 1)
-    return False
 
 
 def extent(size, stride, offset):

@@ -31,6 +31,7 @@ from ptcore._ops.functions import (
     with_values,
 )
 from ptcore._ops.table.ids import op_id, op_name
+from ptcore._shape import overlaps
 from ptcore._state import enable_grad, is_history_recorded
 from ptcore._subclass import (
     carried_by,
@@ -45,7 +46,7 @@ from ptcore._subclass import (
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 from ptcore.autograd.batch import Batcher
-from ptcore.autograd.helpers import extent, overlaps
+from ptcore.autograd.helpers import extent
 
 INPLACE = 1
 VIEW, RESHAPE, SLICE, WINDOW = op_id("view"), op_id("reshape"), op_id("slice"), op_id("as_strided_of")

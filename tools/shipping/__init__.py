@@ -103,7 +103,6 @@ def debian(*packages):
 def debian_root(suite, target, *packages, options=("--variant=minbase",)):
     """Makes a root file system of a suite, a folder or an archive by the target's name."""
     debian("mmdebstrap")
-    debian("mmdebstrap")
     # A mirror of unstable may lag behind the date to which its index is valid.
     options = [*options, '--aptopt=Acquire::Check-Valid-Until "false"', *(f"--include={p}" for p in packages)]
     try:

@@ -3,7 +3,9 @@
  * (rows) or two (blocks). Strided data moves through small contiguous tiles.
  *
  * Strides here are in bytes. Operand 0 is the output; its strides are positive after planning
- * and its innermost one is the smallest. Elements are visited in no promised order.
+ * and its innermost one is the smallest. Elements are visited in no promised order. Outputs whose
+ * elements may share memory are the exception: they are visited in row-major order, by one thread,
+ * so that the last element counts, and their strides stay as they are.
  */
 #ifndef PTCORE_ELEMENTWISE_HPP
 #define PTCORE_ELEMENTWISE_HPP
@@ -28,6 +30,7 @@ struct plan {
     int64_t stride[MAX_OPERANDS][PT_MAX_DIM];
     char *data[MAX_OPERANDS];
     int64_t tile;                               /* number of elements in a tile */
+    bool ordered;                               /* in row-major order, by one thread */
     bool blocks;                                /* walk dimensions 0 and 1 together, in blocks */
     int64_t rows, columns;                      /* size of a block along dimensions 1 and 0 */
 };
@@ -45,7 +48,7 @@ inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
  * (that dimension then becomes number 1), and where rows are short. */
 inline void choose_walk(plan *p) {
     p->blocks = false;
-    if (p->ndim < 2) return;
+    if (p->ndim < 2 || p->ordered) return;
     for (int k = 1; k < p->operands && !p->blocks; k++) {
         int64_t inner = magnitude(p->stride[k][0]);
         if (inner < 32 || p->size[0] < 4) continue;
@@ -69,6 +72,38 @@ inline void choose_walk(plan *p) {
     if (p->blocks && p->rows > p->size[1]) p->rows = p->size[1];
 }
 
+/* Takes the dimensions of the views, sorted by the output's stride, each of which becomes positive;
+ * in an ordered plan they stay as they are. */
+inline void take_dims(plan *p, const pt_view *const *views, int operands, const int64_t *item) {
+    const pt_view *out = views[0];
+    p->ndim = 0;
+    for (int k = 0; k < operands; k++) p->data[k] = views[k]->data;
+    for (int d = out->ndim - 1; d >= 0; d--) {
+        if (out->sizes[d] == 1) continue;
+        int e = p->ndim++;
+        p->size[e] = out->sizes[d];
+        bool flip = out->strides[d] < 0 && !p->ordered;
+        for (int k = 0; k < operands; k++) {
+            int64_t s = views[k]->strides[d] * item[k];
+            if (flip) { p->data[k] += s * (p->size[e] - 1); s = -s; }
+            p->stride[k][e] = s;
+        }
+        /* insertion sort; equal strides keep their order */
+        if (!p->ordered)
+            for (; e > 0 && p->stride[0][e] < p->stride[0][e - 1]; e--) swap_dims(p, e, e - 1);
+    }
+}
+
+/* Whether elements of the output may share memory: a sorted dimension begins within the others. */
+inline bool may_overlap(const plan *p, int64_t item) {
+    int64_t reach = item;
+    for (int d = 0; d < p->ndim; d++) {
+        if (p->stride[0][d] < reach) return true;
+        reach += (p->size[d] - 1) * p->stride[0][d];
+    }
+    return false;
+}
+
 /* views[0] is the output; `widest` is the largest element size that a tile will hold. For empty
  * views the plan is empty (numel 0). */
 inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_t widest) {
@@ -76,27 +111,16 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
     p->operands = operands;
     p->numel = out->numel;
     p->tile = TILE_BYTES / widest;
-    p->ndim = 0;
+    p->ordered = false;
     int64_t item[MAX_OPERANDS];
     for (int k = 0; k < operands; k++) {
-        p->data[k] = views[k]->data;
         item[k] = ITEMSIZE[views[k]->dtype];
         if (item[k] > widest) widest = item[k];
     }
     if (p->numel == 0) return;
-    for (int d = out->ndim - 1; d >= 0; d--) {
-        if (out->sizes[d] == 1) continue;
-        int e = p->ndim++;
-        p->size[e] = out->sizes[d];
-        bool flip = out->strides[d] < 0;
-        for (int k = 0; k < operands; k++) {
-            int64_t s = views[k]->strides[d] * item[k];
-            if (flip) { p->data[k] += s * (p->size[e] - 1); s = -s; }
-            p->stride[k][e] = s;
-        }
-        /* insertion sort by the output's stride; equal strides keep their order */
-        for (; e > 0 && p->stride[0][e] < p->stride[0][e - 1]; e--) swap_dims(p, e, e - 1);
-    }
+    take_dims(p, views, operands, item);
+    p->ordered = may_overlap(p, item[0]);
+    if (p->ordered) take_dims(p, views, operands, item);
     int last = 0;
     for (int d = 1; d < p->ndim; d++) {
         bool merge = true;
@@ -256,7 +280,8 @@ inline int64_t grain_of(int64_t cost) {
 template<class Worker, class Op> void run_plan(const plan &p, const Op &op, int64_t cost) {
     if (p.numel == 0) return;
     if (!p.blocks) {
-        parallel_for(p.numel, grain_of(cost), [&](int64_t begin, int64_t end) {
+        const int64_t grain = p.ordered ? p.numel : grain_of(cost);
+        parallel_for(p.numel, grain, [&](int64_t begin, int64_t end) {
             Worker worker(op);
             int64_t n0 = p.size[0], column = begin % n0;
             cursor at(&p, 1, begin / n0);

@@ -10,7 +10,7 @@ from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._interpret import aside
 from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted
-from ptcore._ops.creation.creation import arange, empty, zeros
+from ptcore._ops.creation.creation import arange, empty, full, zeros
 from ptcore._ops.functions import (
     amax,
     amin,
@@ -22,21 +22,24 @@ from ptcore._ops.functions import (
     expand,
     flip,
     index_select,
+    maximum,
     overwritten,
     places_among,
     reshape,
     row_major,
+    scatter_amax,
     scatter_src,
     slice,
     split_by_sizes,
     transpose,
     triangle_places,
     unsqueeze,
+    where,
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import ValueCheck, has_values
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
-from ptcore._shape import is_symbolic_number
+from ptcore._shape import is_symbolic_number, overlaps
 from ptcore._tensor import Tensor
 
 
@@ -505,7 +508,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     """Scatters on a line with numbered places, as the layout of the window need not be that of a slice.
 
     If elements lie in memory in their order, or input is a stand-in without memory, places number the elements.
-    Otherwise they are places of the input's memory, and the result has the input's layout, as in PyTorch.
+    Otherwise they are places of the input's memory, and the result has the input's layout, as in PyTorch. Of elements
+    of the window that share a place the last one counts, in row-major order, for values and for derivatives.
     """
     op = "as_strided_scatter"
     size = checked.integers(op, "size", size)
@@ -514,7 +518,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
         storage_offset = checked.integer(op, "storage_offset", storage_offset)
     in_order = (not has_values(input) or _repeats(input.shape, input.stride())
                 or (input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)))
-    if in_order and has_values(input) and tuple(src.shape) == tuple(size) and not _repeats(size, stride):
+    if in_order and has_values(input) and tuple(src.shape) == tuple(size) and not overlaps(size, stride):
         offset, count = storage_offset or 0, input.numel()
         if 0 <= offset and (not stride or min(stride) >= 0) and _end(size, stride, offset) <= count:
             return overwritten(input, src.to(input.dtype), tuple(stride), offset)
@@ -533,7 +537,13 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     if _repeats(size, stride):
         raise RuntimeError(f"{op}: elements of the window must not share memory, got size {size} and stride {stride}")
     line = scatter_src(zeros(places.shape, dtype=input.dtype, device=input.device), 0, own, reshape(input, (-1,)))
-    line = scatter_src(line, 0, reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype))
+    window, src = reshape(window, (-1,)), reshape(src, (-1,)).to(input.dtype)
+    if overlaps(size, stride):
+        last = scatter_amax(full(places.shape, -1, dtype=places.dtype, device=input.device), 0, window,
+                            arange(src.numel(), device=input.device))
+        line = where(last < 0, line, index_select(src, 0, maximum(last, 0)))
+    else:
+        line = scatter_src(line, 0, window, src)
     return reshape(line, input.shape) if in_order else line.as_strided(input.shape, strides, start)
 
 
