@@ -12,3 +12,4 @@ cdef int check_saved(Tensor x, const char *op) except -1
 cdef int check_writable(Tensor x, const char *op) except -1
 cdef bint is_counted_below(Tensor x) noexcept
 cdef int finish_inplace(Tensor x, Node n) except -1
+cdef Tensor written_base(Tensor t)

@@ -362,9 +362,21 @@ cdef int finish_inplace(Tensor x, Node n) except -1:
         return 0
     if x.flags & PT_VIEW:
         _rebase_view(x.base, x, n)
+        # Until the view's own node is asked for: the base may be detached before that.
+        x.node, x.out_nr, x.attr_version = (<Tensor>x.base).node, 0, version_of(x) - 1
     else:
         set_node(x, n, 0)
     return 0
+
+
+cdef Tensor written_base(Tensor t):
+    """The base of a view whose history is made anew. One that was detached after a write through the view has its
+    history from before, as in PyTorch."""
+    cdef Tensor base = <Tensor>t.base
+    if (base.node is None and not base.flags & PT_REQUIRES_GRAD and t.node is not None and t.node.op < 0
+            and t.attr_version == version_of(t) - 1 and getattr(t.node.fn, "__name__", "") == "CopySlices"):
+        return attach_history(base, t.node, 0)
+    return base
 
 
 def hang(Tensor base, rule, Node inner):

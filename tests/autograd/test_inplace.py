@@ -325,6 +325,26 @@ def test_16_detach_in_place():
     assert not y.requires_grad
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_16_a_view_keeps_the_history_of_its_write(asked):
+    """Its base is detached after the write, whether its own node was asked for before or not."""
+    x = leaf(1, 2, 3)
+    y = x * 1
+    older, view = y[1:], y[:2]
+    view.mul_(3)
+    if asked:
+        assert view.grad_fn is not None
+    y.detach_()
+    assert view.requires_grad and not y.requires_grad
+    (view * leaf(5, 7).detach()).sum().backward()
+    assert x.grad.tolist() == [15, 21, 0]
+    y.mul_(2)                           # without a history
+    assert older.tolist() == [12, 6]
+    x.grad = None
+    older.sum().backward()
+    assert x.grad is None
+
+
 def test_17_hooks_and_retained_grads():
     x = leaf(1, 2)
     y = x * 2

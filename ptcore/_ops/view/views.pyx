@@ -631,7 +631,7 @@ cdef int rebuild_part(Tensor t, Tensor base) except -1:
 
 cdef void rebuild_view(Tensor t) except *:
     """Renews the history of t after a write to its base: it becomes that of a window of the base."""
-    cdef Tensor base = <Tensor>t.base
+    cdef Tensor base = written_base(t)
     if t.dt != base.dt:
         rebuild_part(t, base)
         return
