@@ -406,8 +406,27 @@ def use_dataclass(n: int):
     return a.total(), b.total(), a == b, a == Record(n, ["a"]), a < b, b.names, max([a.n, b.n])
 
 
+@dataclasses.dataclass
+class Spread:
+    low: int
+    step: int = dataclasses.field(default=2, kw_only=True)
+    high: int = 4
+
+
+def use_keyword_fields(n: int):
+    a, b = Spread(n, 3), Spread(n, step=5)
+    return a.low, a.step, a.high, b.low, b.step, b.high
+
+
+def too_many_positions(n: int):
+    return Spread(n, 3, 5).low
+
+
 def test_dataclasses():
     assert plain(jit.script(use_dataclass)(3)) == plain(use_dataclass(3))
+    assert plain(jit.script(use_keyword_fields)(3)) == plain(use_keyword_fields(3)) == [3, 2, 3, 3, 5, 4]
+    with pytest.raises(RuntimeError, match="Spread takes 2 fields by position, not 3"):
+        jit.script(too_many_positions)
 
 
 class Many(nn.Module):

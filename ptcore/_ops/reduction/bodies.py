@@ -13,6 +13,7 @@ from ptcore._ops.functions import (
     cat,
     cumsum,
     exp,
+    hypot,
     isinf,
     log,
     logsumexp_of,
@@ -25,7 +26,6 @@ from ptcore._ops.functions import (
     permute,
     prod_dims,
     reshape,
-    root_of_variance,
     segments,
     slice,
     std_dims,
@@ -114,13 +114,11 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof, root):
     if dtype is not None:
         input = input.to(dtype)
     dims, correction = wrap_dims(op, dim, input.ndim), checked.real(op, "correction", correction)
-    if input.dtype.is_complex:
-        found = var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
-    elif root:
-        return std_dims(input, dims, correction, keepdim)
-    else:
-        found = var_dims(input, dims, correction, keepdim)
-    return root_of_variance(found) if root else found
+    of = std_dims if root else var_dims
+    if not input.dtype.is_complex:
+        return of(input, dims, correction, keepdim)
+    real, imag = [of(part, dims, correction, keepdim) for part in (input.real, input.imag)]
+    return hypot(real, imag) if root else real + imag
 
 
 def var(input, dim, unbiased, keepdim, correction, dtype, ddof):

@@ -294,8 +294,10 @@ class Methods:
     def new_dataclass(self, info, args, kwargs):
         """A call of the constructor that ``dataclass`` generated; Python runs it."""
         fields, kwargs, values = [f for f in info.fields if f.init], dict(kwargs), {}
-        if len(args) > len(fields):
-            raise self.error(f"{info.cls.__name__} has {len(fields)} fields, not {len(args)}")
+        fields.sort(key=lambda f: f.kw_only)        # those that take no position come last
+        positions = len([f for f in fields if not f.kw_only])
+        if len(args) > positions:
+            raise self.error(f"{info.cls.__name__} takes {positions} fields by position, not {len(args)}")
         for k, f in enumerate(fields):
             if k < len(args):
                 x = args[k]

@@ -33,7 +33,8 @@ CALLS = {
     "abs of complex": (lambda x: ptcore.complex(x[0], x[1]).abs(), 1),
 }
 FLOAT32 = {"std": (lambda x: x.std(1), 1), "std of columns": (lambda x: x.repeat(1, 8).std(0), 1),
-           "std of all": (lambda x: x.std(), 1)}
+           "std of all": (lambda x: x.std(), 1),
+           "std of complex": (lambda x: ptcore.complex(x, x.flip(1) + 2 * x).std(1), 1)}
 
 
 def both(call, x):
