@@ -22,16 +22,16 @@ COMPARISONS = {**{node: o.name for node, o in BY_NODE.items() if o.kind == "comp
 # Functions of ``operator``, beside those of operators, that programs of rows may call.
 BESIDE_OPERATORS = {n: getattr(operator, n) for n in ("index", "contains", "getitem", "setitem", "delitem")}
 
-# The builtins, by what a program does with them.
+# The builtins, by what a program does with them; "frozendict" and "sentinel" are of Python 3.15.
 BUILTINS = {name: kind for kind, names in {
     "value": "abs all any ascii bin bool chr complex divmod float format hash hex int len max min oct ord pow repr "
              "round sorted str sum",
-    "container": "bytearray bytes dict frozenset list memoryview set slice tuple",
+    "container": "bytearray bytes dict frozendict frozenset list memoryview set slice tuple",
     "iterator": "aiter anext enumerate filter iter map next range reversed zip",
-    "object": "callable classmethod delattr getattr hasattr id isinstance issubclass object property setattr "
-              "staticmethod super type",
+    "object": "callable classmethod delattr getattr hasattr id isinstance issubclass object property sentinel "
+              "setattr staticmethod super type",
     "outside": "__build_class__ __import__ breakpoint compile dir eval exec globals input locals open print vars",
-}.items() for name in names.split()}
+}.items() for name in names.split() if hasattr(builtins, name)}
 # Those that reach out of a program, and what it does by a call.
 OUTSIDE = {getattr(builtins, name): text for name, text in {
     "__import__": "calls __import__()", "breakpoint": "stops at a breakpoint", "compile": "compiles source",

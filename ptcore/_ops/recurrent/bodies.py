@@ -8,7 +8,7 @@ def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
     if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
         raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
                            f"{list(input.shape)} and {list(hx.shape)}")
-    return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False)
+    return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False, cell=True)
 
 
 def lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh):

@@ -1,6 +1,8 @@
 """Recurrent layers over padded and packed sequences, as functions of their weights."""
 
+from ptcore._dtype import promote_types
 from ptcore._exchange.convert import tensor
+from ptcore._ops.call.autocast import is_enabled
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (  # noqa: F401  (pickles name them here)
     cat,
@@ -15,7 +17,7 @@ from ptcore._ops.functions import (  # noqa: F401  (pickles name them here)
 )
 
 
-def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
+def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse, cell=False):
     """All steps of one layer in one direction.
 
     Parameters
@@ -26,6 +28,9 @@ def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
         The state that the first step starts from; cx of an LSTM only.
     weights : tuple
         ``(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)``, None where there is none.
+    cell : bool, default: False
+        Whether this is a step of a cell. Under autocast on the CPU results of LSTM cells, and of each GRU, have the
+        dtype of the state if it is wider, as in PyTorch.
 
     Returns
     -------
@@ -37,6 +42,11 @@ def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
         b_ih, b_hh = b_ih + b_hh, None              # only their sum is used
     gates = linear(x, w_ih, b_ih)
     gates = gates.reshape(sum(batch_sizes), gates.shape[-1])
+    if (gates.dtype is not hx.dtype or hx.dtype is not w_hh.dtype) and x.device.type == "cpu" and is_enabled("cpu"):
+        state, dt = hx if cx is None else cx, gates.dtype
+        if mode == "gru" or (mode == "lstm" and cell):
+            dt = promote_types(dt, state.dtype)
+        gates, hx, cx, w_hh, b_hh, w_hr = [t if t is None else t.to(dt) for t in (gates, hx, cx, w_hh, b_hh, w_hr)]
     return recurrent_layer(gates, hx, cx, w_hh, b_hh, w_hr, batch_sizes, mode, reverse)[:2]
 
 

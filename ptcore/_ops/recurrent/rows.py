@@ -14,7 +14,7 @@ structured(
     promote="none", kernel="recurrent_layer", layout="contiguous", internal=True, called="rnn",
     fields=("out", "cells", "kept"),
     out="recurrent",
-    batch="decompose", jvp="decompose", autocast="low",
+    batch="decompose", jvp="decompose", autocast=(None, "low"),
     reference="_recurrent_layer(x, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)",
     doc="The states of all steps; the cells of an LSTM; what the derivative reads of the gates.")
 
@@ -33,14 +33,14 @@ _STEP = """>>> import ptcore
 >>> ptcore.%s(ptcore.zeros(1, 1), %s, w, w)
 %s
 """
-composite(f"lstm_cell(input, hx: Obj, {_WEIGHTS})", method=False, returns="tuple[Tensor, Tensor]", autocast="low",
-          reference="_lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh)",
+composite(f"lstm_cell(input, hx: Obj, {_WEIGHTS})", method=False, returns="tuple[Tensor, Tensor]",
+          autocast=(None, "low"), reference="_lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh)",
           doc="State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`.\n\n" + _STEP % (
               4, "lstm_cell", "(ptcore.zeros(1, 1), ptcore.zeros(1, 1))", "(tensor([[0.]]), tensor([[0.]]))"),
           wide=True)
 for _name, _layer, _size, _result in (("gru_cell", "GRUCell", 3, "0."), ("rnn_tanh_cell", "RNNCell", 1, "0."),
                                       ("rnn_relu_cell", "RNNCell", 1, "0.")):
-    composite(f"{_name}(input, hx, {_WEIGHTS})", method=False, autocast="low", wide=True,
+    composite(f"{_name}(input, hx, {_WEIGHTS})", method=False, autocast=(None, "low"), wide=True,
               reference=f"_{_name}(x, hx, w_ih, w_hh, b_ih, b_hh)",
               doc=f"The state after one step; see :class:`ptcore.nn.{_layer}`.\n\n" + _STEP % (
                   _size, _name, "ptcore.zeros(1, 1)", f"tensor([[{_result}]])"))

@@ -457,7 +457,8 @@ class RNNCellBase(Module):
                 if h.shape[0] != batch:
                     raise ShapeError(f"{name}: Input batch size must match hidden batch size {h.shape[0]}, got {batch}")
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None)
-        h, c = _recurrent.one_layer(x, (batch,), states[0], states[1] if mode == "lstm" else None, weights, mode, False)
+        h, c = _recurrent.one_layer(x, (batch,), states[0], states[1] if mode == "lstm" else None, weights, mode, False,
+                                    cell=True)
         results = (h, c) if mode == "lstm" else (h,)
         return results if input.ndim == 2 else tuple([r.squeeze(0) for r in results])
 

@@ -92,5 +92,5 @@ def test_index_methods_give_ints():
         def __index__(self):
             return 1.5
     for read in (lambda x, k: x[k], lambda x, k: x[k:], lambda x, k: x[:, k]):
-        with pytest.raises(TypeError, match="__index__ returned non-int"):
+        with pytest.raises(TypeError, match=r"__index__ returned non-int|__index__\(\) must return an int"):
             read(ptcore.ones(3, 3), Half())
