@@ -88,10 +88,13 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
     is the number of references to it that the engine holds (0: the rule did not make it, so
     it may not be taken), no other reference exists and no other tensor shows its storage.
     A rule that hands one tensor to two inputs, or a hook or a custom Function that keeps the
-    gradient, has one more reference than that. Otherwise ``.grad`` is a copy.
+    gradient, has one more reference than that. Otherwise ``.grad`` is a copy. A leaf that has been frozen since the
+    forward pass gets none.
     """
     cdef Tensor t = <Tensor>leaf
     cdef Tensor g = <Tensor>gradient
+    if not t.flags & PT_REQUIRES_GRAD:
+        return None
     if g.flags & PT_INTERPOSED and not t.flags & PT_INTERPOSED:
         g = <Tensor?>(<TensorExtras>g.extras).payload.landed()
     if g.dt != t.dt:

@@ -386,3 +386,21 @@ def test_indices_written_to_without_use_in_the_backward():
     i.zero_()
     y.sum().backward()
     assert w.grad.tolist() == 2
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("freeze", [lambda w: w.requires_grad_(False), lambda w: w.detach_()])
+def test_a_leaf_that_is_frozen_before_the_backward_gets_no_gradient(freeze, compiled):
+    v, w = leaf(1, 2), leaf(3, 4)
+    seen = []
+    w.register_post_accumulate_grad_hook(seen.append)
+
+    def f():
+        return (v * w * w).sum()
+    y = (pt.compile(f) if compiled else f)()
+    freeze(w)
+    y.backward()
+    assert v.grad.tolist() == [9, 16] and w.grad is None and len(seen) == 1     # the hook runs, as in PyTorch
+    w.requires_grad_()
+    f().backward()
+    assert w.grad.tolist() == [6, 16]
