@@ -1,5 +1,6 @@
 """Imports of other libraries at their first use."""
 import _thread
+import os
 import sys
 from importlib import import_module
 
@@ -46,3 +47,33 @@ def library(name):
     if failed:
         raise failed.pop()              # kept in the list, the error and this frame would keep each other alive
     return sys.modules[name]
+
+
+def extension(*names):
+    """The first of these extension modules of a package that there is, without the modules of the folders between the
+    two, if it can do without them.
+
+    ``scipy.fft``, for one, imports 200 modules; the extension module behind it needs NumPy alone.
+    """
+    from importlib.util import find_spec, module_from_spec, spec_from_file_location
+    for name in names:
+        if name in sys.modules:
+            return sys.modules[name]
+        package, *folders, file = name.split(".")
+        try:
+            folder = os.path.join(find_spec(package).submodule_search_locations[0], *folders)
+            found = [x for x in os.listdir(folder) if x.startswith(file + ".") and x.endswith((".so", ".pyd"))]
+            library(package)            # its __init__ sets up the bundled libraries
+            for x in found:
+                spec = spec_from_file_location(name, os.path.join(folder, x))
+                module = module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+        except (ImportError, OSError, AttributeError):
+            continue
+    for name in names[:-1]:
+        try:
+            return library(name)
+        except ImportError:
+            continue
+    return library(names[-1])

@@ -5,18 +5,28 @@ import weakref
 _rows = {}                          # name -> Row; includes ops registered at run time
 _derived = {}                       # name -> Row of a fused gradient, filled at the first request
 _by_id = {}                         # id -> Row; an id is never reused
-_loaded = False
+_declared_rows = None               # all of them by name, in the order of declaration, once they were asked for
 _offered = weakref.WeakKeyDictionary()        # row -> the arguments that interpreters get
 
 
-def _load():
-    global _loaded
-    from ptcore._ops.table import ids as _table
+def _declared(family):
+    """The rows that a family declares."""
     from ptcore._ops.table import schema
-    for family in _table.families():
-        for r in schema.declared(importlib.import_module(f"ptcore._ops.{family}.rows")):
-            _rows[r.name] = r
-    _loaded = True
+    return schema.declared(importlib.import_module(f"ptcore._ops.{family}.rows"))
+
+
+def _find(name):
+    """A row, whose family is read if it is a built-in op; None if there is none."""
+    found = _rows.get(name)
+    if found is None and _declared_rows is None:
+        from ptcore._ops.table import ids as _table
+        try:
+            family = _table.family_of(name)
+        except KeyError:
+            return None
+        _rows.update({r.name: r for r in _declared(family)})
+        found = _rows.get(name)
+    return found
 
 
 def row(op):
@@ -31,12 +41,10 @@ def row(op):
             found = _by_id[op] = row(op_name(op))
         return found
     name = op
-    if not _loaded:
-        _load()
-    found = _rows.get(name) or _derived.get(name)
+    found = _derived.get(name) or _find(name)
     if found is None:
         from ptcore._ops.table import schema
-        source = _rows.get(name.rpartition("__d")[0])
+        source = _find(name.rpartition("__d")[0])
         if source is not None:
             _derived.update({r.name: r for r in schema.derived(source).values()})
         found = _derived[name]
@@ -49,9 +57,13 @@ def rows():
     Fused gradients are left out: nobody declared them, and the users of all rows (pages, stubs, tests, the
     names of ``ptcore.ops``) need the ops that users call.
     """
-    if not _loaded:
-        _load()
-    return list(_rows.values())
+    global _declared_rows
+    if _declared_rows is None:
+        from ptcore._ops.table import ids as _table
+        declared = {r.name: r for family in _table.families() for r in _declared(family)}
+        _rows.update(declared)
+        _declared_rows = declared
+    return [*_declared_rows.values(), *[r for name, r in _rows.items() if name not in _declared_rows]]
 
 
 def function(op, inplace=False):

@@ -1,4 +1,4 @@
-"""Kernels of Fourier transforms: SciPy's pocketfft. The first transform imports this module and SciPy.
+"""Kernels of Fourier transforms: SciPy's pocketfft. The first transform imports this module and SciPy's extension.
 
 The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out``, as the ops here
 need them. The public functions check arguments that are correct already, which takes several times as long as a small
@@ -16,7 +16,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._ops.table.ids cimport register_kernels
 from ptcore._ops.levels import get_num_threads
-from ptcore._libraries import library
+from ptcore._libraries import extension, library
 
 cdef extern from "Python.h":
     object PyMemoryView_FromBuffer(Py_buffer *)
@@ -113,13 +113,11 @@ def public_c2r(a, axes, size, forward, normalization, out, workers):
 
 cdef tuple functions():
     """c2c, r2c and c2r of SciPy's extension module, which has another name since SciPy 1.18; else public functions."""
-    for name in ("_duccfft.pyduccfft", "_pocketfft.pypocketfft"):
-        try:
-            module = library("scipy.fft." + name)
-            return module.c2c, module.r2c, module.c2r
-        except (ImportError, AttributeError):
-            continue
-    return public_c2c, public_r2c, public_c2r
+    try:
+        module = extension("scipy.fft._duccfft.pyduccfft", "scipy.fft._pocketfft.pypocketfft")
+        return module.c2c, module.r2c, module.c2r
+    except (ImportError, AttributeError):
+        return public_c2c, public_r2c, public_c2r
 
 
 _c2c, _r2c, _c2r = functions()

@@ -1,14 +1,13 @@
 """The BLAS and LAPACK that kernels use: SciPy's, by function pointers from cython_blas and
 cython_lapack.
 
-They are fetched at the first call that needs them. The extension file is loaded by itself, without
-importing the package scipy.linalg, if that works; otherwise by a plain import.
+They are fetched at the first call that needs them.
 """
 import _thread
 import os
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from ptcore._libraries import library
+from ptcore._libraries import extension
 
 cdef extern from *:
     """
@@ -34,31 +33,6 @@ cdef extern from *:
 
 _loaded = None
 _lock = _thread.allocate_lock()
-
-
-def _module(name):
-    """scipy.linalg.<name>, if possible without importing scipy.linalg."""
-    import importlib
-    import importlib.util
-    import sys
-    full = f"scipy.linalg.{name}"
-    if full in sys.modules:
-        return sys.modules[full]
-    try:
-        scipy = importlib.util.find_spec("scipy")
-        import glob
-        import os
-        folder = os.path.join(scipy.submodule_search_locations[0], "linalg")
-        library("scipy")                   # its __init__ sets up the bundled libraries
-        for path in glob.glob(os.path.join(folder, name + ".*")):
-            if path.endswith((".so", ".pyd")):
-                spec = importlib.util.spec_from_file_location(full, path)
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                return module
-    except (ImportError, OSError, AttributeError):
-        pass
-    return library(full)
 
 
 cdef void *pointer(module, str name, int parameters) except NULL:
@@ -132,8 +106,8 @@ def load():
 
 def _load():
     global _loaded
-    module = _module("cython_blas")
-    lapack = _module("cython_lapack")
+    module = extension("scipy.linalg.cython_blas")
+    lapack = extension("scipy.linalg.cython_lapack")
     pt_set_gemm(pointer(module, "sgemm", 13), pointer(module, "dgemm", 13),
                 pointer(module, "cgemm", 13), pointer(module, "zgemm", 13))
     for which, (names, counts) in enumerate(_ROUTINES):
