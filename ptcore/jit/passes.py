@@ -93,8 +93,11 @@ class Memory:
         return own.kind not in FRESH or own.name in MAY_RETURN_ARGUMENTS or function_of_row(own.name) is not node.target
 
     def group(self, node):
-        while self.parent.get(node, node) is not node:
-            node = self.parent[node]
+        parent = self.parent
+        above = parent.get(node, node)
+        while above is not node:        # the path is halved on the way: later searches are short
+            top = parent[node] = parent.get(above, above)
+            node, above = top, parent.get(top, top)
         return node
 
     def join(self, a, b):

@@ -77,23 +77,22 @@ class Segment(Part):
 
 def _written(graph, feeds):
     """Whether a graph has effects, and the places of arguments that it may write to."""
-    impure, written = False, set()
-    places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
+    impure, written, count = False, 0, 0
+    seen = {}                           # node -> a bit for each place of an argument of which it may be a view
     for node in graph.nodes:
-        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled, requires_grad_) \
-                or hasattr(node.target, "only_checks"):
+        if node.op == "placeholder":
+            seen[node] = 1 << count
+            count += 1
             continue
-        impure, todo, met = True, [node], set()
-        while todo:
-            n = todo.pop()
-            if n in met:
-                continue
-            met.add(n)
-            if n in places:
-                written.add(places[n])
-            elif n is node or _may_alias(n):
-                todo += n.all_input_nodes
-    return impure, sorted(written)
+        behind = 0
+        for n in node.all_input_nodes:
+            behind |= seen[n]
+        effect = node.op == "call_function" and node.is_impure()
+        seen[node] = behind if effect or _may_alias(node) else 0
+        if effect and node.target not in (set_grad_enabled, requires_grad_) and not hasattr(node.target, "only_checks"):
+            impure = True
+            written |= behind
+    return impure, [k for k in range(count) if written >> k & 1]
 
 
 def _may_alias(node):
@@ -101,7 +100,7 @@ def _may_alias(node):
     if row is None:
         return True
     kind = ops.row(op_name(row)).kind
-    return kind not in ("elementwise", "bilinear") or node.is_impure()
+    return kind not in ("elementwise", "bilinear")
 
 
 def nothing(*args):
