@@ -110,6 +110,24 @@ bool is_free(const pt_plan *p, const std::vector<buffer *> &placed, const buffer
     return true;
 }
 
+/* The lowest place that is free for a buffer, given those placed so far, sorted by place: behind
+ * buffers that live at the same time, or at the start of one that it may overwrite. */
+int64_t lowest_place(const pt_plan *p, const std::vector<buffer *> &placed, const buffer &b) {
+    int64_t at = 0, overwritten = INT64_MAX;
+    bool found = false;
+    for (const buffer *other : placed) {
+        if (other->last < b.first || other->first > b.last) continue;
+        if (overwritten == INT64_MAX && may_share(p, b, *other) &&
+            is_free(p, placed, b, other->place))
+            overwritten = other->place;
+        found |= other->place >= at + b.nbytes;
+        if (!found)
+            at = std::max(at, (other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT *
+                                  ALIGNMENT);
+    }
+    return std::min(at, overwritten);
+}
+
 /* Places the temporary buffers: in a result that is written later, or else in the arena. Large
  * buffers come first; each gets the lowest place that is free during its lifetime. */
 void place(pt_plan *p) {
@@ -138,18 +156,11 @@ void place(pt_plan *p) {
             p->guests[k].push_back(int(b - p->buffers.data()));
         }
         if (b->host >= 0) continue;
-        std::vector<int64_t> places = {0};
-        for (const buffer *other : placed) {
-            places.push_back(other->place);
-            places.push_back((other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT *
-                             ALIGNMENT);
-        }
-        std::sort(places.begin(), places.end());
-        for (int64_t at : places) {
-            b->place = at;
-            if (is_free(p, placed, *b, at)) break;
-        }
-        placed.push_back(b);
+        b->place = lowest_place(p, placed, *b);
+        const auto at = std::upper_bound(
+            placed.begin(), placed.end(), b,
+            [](const buffer *x, const buffer *y) { return x->place < y->place; });
+        placed.insert(at, b);
         p->arena_bytes = std::max(p->arena_bytes, b->place + b->nbytes);
     }
 }

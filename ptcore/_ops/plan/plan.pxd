@@ -48,7 +48,7 @@ cdef class Plan:
     cdef void drop_bound(self) noexcept
     cdef void done(self) noexcept
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
-    cdef int name_input(self, int k, list given) except -1
+    cdef int name_input(self, int k, Tensor t, bint shared) except -1
     cdef bint overlaps(self, PyObject **inputs) except -1
     cdef int buffer_of(self, Tensor t) noexcept
     cdef bint may_take(self, PyObject **inputs, Py_ssize_t n, bint grads) except -1

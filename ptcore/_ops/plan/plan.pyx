@@ -141,9 +141,11 @@ cdef class Plan:
 
         ``dry``: no kernel runs, and no memory is touched; reading values raises, or spoils the plan.
         """
-        cdef int k, j
+        cdef int k
         cdef Tensor t
         cdef list given = list(inputs)
+        cdef dict firsts = {}           # address of a storage -> the first input that it belongs to
+        cdef set several = set()        # the first inputs of storages that others belong to
         if pt_tls.plan != NULL or self.inputs != NULL:
             raise RuntimeError("begin: this thread records a plan already, or the plan has been recorded")
         self.inputs = <Input *>PyMem_Calloc(len(given) + 1, sizeof(Input))
@@ -160,9 +162,11 @@ cdef class Plan:
             memcpy(self.inputs[k].dims, t.dims, 2 * t.rank * sizeof(int64_t))
             self.inputs[k].dt, self.inputs[k].ndim = t.dt, t.rank
             self.inputs[k].needs_grad = needs_grad(t)
-            self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
+            self.inputs[k].same = <int>firsts.setdefault(<size_t>t.storage, k)
+            if self.inputs[k].same != k:
+                several.add(self.inputs[k].same)
         for k in range(self.n_inputs):
-            self.name_input(k, given)
+            self.name_input(k, <Tensor>given[k], self.inputs[k].same in several)
         if self.overlaps(PySequence_Fast_ITEMS(given)):
             raise SharedMemory("begin: two inputs share memory through storages of their own")
         self.seen_mask = FEW
@@ -181,10 +185,9 @@ cdef class Plan:
         pt_tls.planner, pt_tls.plan = <void *>self, <void *>self.p
         set_planning(True)
 
-    cdef int name_input(self, int k, list given) except -1:
+    cdef int name_input(self, int k, Tensor t, bint shared) except -1:
         """The buffer of an input: the memory of its elements, or the whole storage if inputs share the storage."""
         cdef Input *x = &self.inputs[k]
-        cdef Tensor t = <Tensor>given[k]
         cdef int64_t low = 0, high = 0, size = dtype_of(t.dt).itemsize
         cdef int d
         x.buffer = x.offset = -1
@@ -196,7 +199,7 @@ cdef class Plan:
             else:
                 high += (t.dims[d] - 1) * t.dims[t.rank + d] * size
         x.low, x.span = low, high - low + size
-        if any([self.inputs[j].same == x.same for j in range(self.n_inputs) if j != k]):
+        if shared:
             x.offset = t.offset
             if x.same != k:
                 x.buffer = self.inputs[x.same].buffer
