@@ -14,6 +14,7 @@ from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
+from ptcore.fx.node import free_name
 from ptcore.fx.proxy import ParameterProxy, TracerBase, proxies_in
 from ptcore.nn.modules.module import Module
 
@@ -166,10 +167,7 @@ class Tracer(TracerBase):
                     if a is b:
                         path = name
             if path is None:
-                k = 0
-                while hasattr(self.root, f"_tensor_constant{k}"):
-                    k += 1
-                path = f"_tensor_constant{k}"
+                path = free_name(self.root, "_tensor_constant")
                 self.tensor_attrs[id(a)] = path
                 self._kept.append(a)
                 setattr(self.root, path, a)

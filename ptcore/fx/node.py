@@ -442,3 +442,18 @@ def attribute_at(root, path):
     for name in path.split(".") if path else ():
         root = getattr(root, name)
     return root
+
+
+def free_name(holder, prefix):
+    """The name of a new attribute: ``prefix`` and a number. It is found by few questions, so that many attributes are
+    named in little time."""
+    used, free = -1, 0
+    while hasattr(holder, f"{prefix}{free}"):
+        used, free = free, 2 * free + 1
+    while free - used > 1:
+        middle = (used + free) // 2
+        if hasattr(holder, f"{prefix}{middle}"):
+            used = middle
+        else:
+            free = middle
+    return f"{prefix}{free}"

@@ -6,7 +6,7 @@ from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import symbolic_trace
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import assign
-from ptcore.fx.node import Node, attribute_at, map_arg
+from ptcore.fx.node import Node, attribute_at, free_name, map_arg
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Match", "replace_pattern"]
@@ -143,10 +143,7 @@ def _constants_of(graph, gm):
     found, source = {}, graph.owning_module
     for node in graph.find_nodes(op="get_attr"):
         if source is not None and node.target.startswith("_tensor_constant") and node.target not in found:
-            k = 0
-            while hasattr(gm, f"_tensor_constant{k}"):
-                k += 1
-            found[node.target] = f"_tensor_constant{k}"
+            found[node.target] = free_name(gm, "_tensor_constant")
             assign(attribute_at(source, node.target), gm, found[node.target])
     return found
 

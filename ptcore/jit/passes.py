@@ -15,7 +15,7 @@ from ptcore._tensor import Tensor
 from ptcore.fx.experimental.sizes import check_guards, sym_dim
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
+from ptcore.fx.node import Node, OpFunction, attribute_at, free_name, map_arg
 from ptcore.fx.verify import of_sizes
 
 # Kinds of rows whose results own their memory. MAY_RETURN_ARGUMENTS names the exceptions.
@@ -157,7 +157,7 @@ def fold(module, is_constant=lambda name: True):
 
 def _put(module, known):
     """Replaces nodes by their values."""
-    graph, gone, before = module.graph, 0, 0
+    graph, gone = module.graph, 0
     for node in reversed(list(graph.nodes)):
         if node not in known or node.op != "call_function":
             continue
@@ -167,11 +167,10 @@ def _put(module, known):
         if users:
             value = known[node]
             if isinstance(value, Tensor):
-                while hasattr(module, f"_constant{before}"):
-                    before += 1
-                module.register_buffer(f"_constant{before}", value.detach(), persistent=False)
+                name = free_name(module, "_constant")
+                module.register_buffer(name, value.detach(), persistent=False)
                 with graph.inserting_before(node):
-                    made = graph.get_attr(f"_constant{before}")
+                    made = graph.get_attr(name)
                 node.replace_all_uses_with(made)
             elif isinstance(value, (int, float, bool, complex, str, type(None))):
                 for user in users:
@@ -353,12 +352,10 @@ def _absorb(module, layer, user, is_constant, ranks):
             weight, bias = weight * factor.reshape(-1, *[1] * (weight.ndim - 1)), bias * factor
     made = []
     for value in (weight, bias):
-        k = 0
-        while hasattr(module, f"_constant{k}"):
-            k += 1
-        module.register_buffer(f"_constant{k}", value.detach(), persistent=False)
+        name = free_name(module, "_constant")
+        module.register_buffer(name, value.detach(), persistent=False)
         with graph.inserting_before(layer):
-            made.append(graph.get_attr(f"_constant{k}"))
+            made.append(graph.get_attr(name))
     layer.args = layer.args[0], *made, *layer.args[3:]
     user.replace_all_uses_with(layer)
     graph.erase_node(user)

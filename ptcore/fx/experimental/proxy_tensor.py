@@ -22,7 +22,7 @@ from ptcore.fx.experimental._custom import custom_call
 from ptcore.fx.experimental._payloads import Sized, Traced  # noqa: F401
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.fx.node import Node
+from ptcore.fx.node import Node, free_name
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -108,13 +108,11 @@ class ProxyTracer(Interpreter):
         known = self._constants.get(id(x))
         if known is None:
             kind = "_param_constant" if isinstance(x, Parameter) else "_tensor_constant"
-            k = 0
-            while hasattr(self.root, f"{kind}{k}"):
-                k += 1
-            setattr(self.root, f"{kind}{k}", x)
+            name = free_name(self.root, kind)
+            setattr(self.root, name, x)
             value = x if self.mode == "real" else without_data(x.detach())
             self._outside[id(value)] = x
-            known = self._constants[id(x)] = x, value, self.node("get_attr", f"{kind}{k}", (), {}, f"{kind}{k}")
+            known = self._constants[id(x)] = x, value, self.node("get_attr", name, (), {}, name)
         return known[1:]
 
     def node(self, kind, target, args, kwargs, name):

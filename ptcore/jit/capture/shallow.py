@@ -27,7 +27,10 @@ def calling(function, dispatch):
         return None
     if isinstance(found, ast.Lambda) or {"locals", "exec", "eval"} & set(code.co_names):
         return None
-    inner = compiled_from(with_calls(found), code, more=(NAME,))
+    try:
+        inner = compiled_from(with_calls(found), code, more=(NAME,))
+    except RecursionError:              # an expression of hundreds of parts
+        return None
     if inner is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
