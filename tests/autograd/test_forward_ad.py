@@ -9,6 +9,7 @@ import ptcore as pt
 from ptcore._interpret import entered
 from ptcore._state import stack
 from ptcore.autograd import forward_ad as fwAD
+from ptcore.autograd.dual import Forward
 from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
@@ -382,3 +383,11 @@ def test_aliases_that_outlive_a_level():
     w = pt.ones(3, requires_grad=True)
     (w * alias()).sum().backward()
     assert w.grad.tolist() == [2, 2, 2]
+
+
+def test_a_level_ends_after_what_was_entered_inside():
+    number = fwAD.enter_dual_level()
+    with Forward(), pytest.raises(RuntimeError, match="another transformation that was entered inside has not ended"):
+        fwAD.exit_dual_level(level=number)
+    fwAD.exit_dual_level(level=number)
+    assert fwAD._current_level == -1

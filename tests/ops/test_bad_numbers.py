@@ -235,3 +235,12 @@ def test_no_element_is_divided_by_zero():
     for r in (x // 0, x % 0, ptcore.fmod(x, 0), x // ptcore.tensor(0), x.clone().remainder_(0)):
         assert r.shape == (0, 3)
         assert r.dtype == ptcore.int64
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, math.nan, "a", None])
+def test_flags_that_are_neither_0_nor_1(value):
+    x = ptcore.ones(2, 3)
+    with pytest.raises(TypeError, match=r"^sum: keepdim must be bool, got"):
+        x.sum(1, keepdim=value)
+    for one in (1, 1.0, np.bool_(True), ptcore.tensor(True)):
+        assert x.sum(1, keepdim=one).shape == (2, 1)
