@@ -166,3 +166,37 @@ def use_unknown(n: int):
 def test_annotations_that_mean_nothing():
     with pytest.raises(jit.ScriptError, match="class Unknown: the attribute 'size': there is no 'Nowhere' in"):
         jit.script(use_unknown)
+
+
+class WithUnused:
+    def __init__(self):
+        self.n = 3
+
+    @jit.unused
+    def of_python(self):
+        return {k: {k} for k in range(self.n)}.popitem()[1] | {*"ab"}
+
+    def get(self) -> int:
+        return self.n
+
+
+def use_unused(n: int):
+    return WithUnused().get() + n
+
+
+def test_unused_methods_are_not_compiled():
+    same(use_unused, (2,))
+    assert jit.script(WithUnused) is not None
+
+
+def reads_its_variables(x):
+    y = abs(x)
+    return sorted(locals()) + [y]
+
+
+def test_functions_that_list_their_variables_run_as_they_are():
+    """The dispatcher's cell would be one of them."""
+    from ptcore.jit.capture.shallow import calling
+
+    assert calling(reads_its_variables, lambda f, args, kwargs: f(*args, **kwargs)) is None
+    assert reads_its_variables(-2) == ["x", "y", 2]
