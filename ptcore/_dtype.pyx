@@ -343,7 +343,28 @@ def can_cast(from_, to):
     return CATEGORY[a] <= CATEGORY[b]
 
 
-class finfo:
+class _Limits:
+    """Base of finfo and iinfo: constants of ``dtype``, equal where that is the same."""
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return self.dtype is other.dtype if type(other) is type(self) else NotImplemented
+
+    def __hash__(self):
+        return hash((type(self), self.dtype))
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"attribute {name!r} of {type(self).__name__} objects is not writable")
+
+    def __reduce__(self):
+        return type(self), (self.dtype,)
+
+    def _set(self, **values):
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class finfo(_Limits):
     """Limits of a floating-point (or complex) dtype, or of a tensor's.
 
     Attributes
@@ -374,12 +395,9 @@ class finfo:
         d = d.to_real()
         if d.name not in self._FORMATS:
             raise TypeError(f"finfo: type must be a floating-point dtype, got {d!r}")
-        self.dtype = d
-        self.bits = 8 * d.itemsize
-        self.eps, self.max, self.tiny, digits = self._FORMATS[d.name]
-        self.min = -self.max if d.is_signed else self.tiny
-        self.smallest_normal = self.tiny
-        self.resolution = float(f"1e-{digits}")
+        eps, largest, tiny, digits = self._FORMATS[d.name]
+        self._set(dtype=d, bits=8 * d.itemsize, eps=eps, max=largest, min=-largest if d.is_signed else tiny, tiny=tiny,
+                  smallest_normal=tiny, resolution=float(f"1e-{digits}"))
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -387,7 +405,7 @@ class finfo:
                 f"tiny={self.tiny:g}, dtype={self.dtype.name})")
 
 
-class iinfo:
+class iinfo(_Limits):
     """Limits of an integer dtype, or of an integer tensor's.
 
     Examples
@@ -404,11 +422,8 @@ class iinfo:
                      "iinfo", "type")
         if d.kind not in "iu":
             raise TypeError(f"iinfo: type must be an integer dtype, got {d!r}")
-        self.dtype = d
-        self.bits = 8 * d.itemsize
-        signed = d.kind == "i"
-        self.max = 2 ** (self.bits - signed) - 1
-        self.min = -(2 ** (self.bits - 1)) if signed else 0
+        bits, signed = 8 * d.itemsize, d.kind == "i"
+        self._set(dtype=d, bits=bits, max=2 ** (bits - signed) - 1, min=-(2 ** (bits - 1)) if signed else 0)
 
     def __repr__(self):
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"

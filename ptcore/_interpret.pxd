@@ -7,10 +7,13 @@ cdef enum:                              # events that interpreters hear of, see 
 
 cdef class Payload:
     cdef public Interpreter owner
+    cdef public bint of_tensor
 
 
 cdef class Interpreter(Mode):
     cdef public int unrecorded
+    cdef public list stand_ins
+    cdef public bint lets_go
     cdef object interpret(self, int op, tuple args, object out, int variant)
 
 

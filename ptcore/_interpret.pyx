@@ -96,6 +96,12 @@ cdef class Interpreter(Mode):
     unrecorded : int
         How many transformations further in were entered while gradients were not recorded. While it is above 0, the
         calls of the interpreter are not to be recorded; an interpreter that computes values has to ensure this.
+    stand_ins : list or None
+        Weak references to the stand-ins, for an interpreter that makes them plain tensors when it ends. None: they are
+        not collected.
+    lets_go : bool
+        Whether the interpreter has ended so: what still carries its payload, as saved values of nodes do, becomes a
+        plain tensor at its next op.
     """
     also = None
     traces = False

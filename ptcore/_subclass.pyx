@@ -11,10 +11,14 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, is_dense, read_sizes
-from ptcore._interpret cimport TOLD_CHANGED, Payload, told
+from ptcore._interpret cimport TOLD_CHANGED, Interpreter, Payload, told
 from ptcore._tensor cimport *
 from ptcore._state cimport stacks
 from ptcore._state import _disabled_torch_function_impl
+from _weakref import ref
+
+cdef enum:
+    MANY = 1024                 # from this many stand-ins on, the dead ones are looked for
 
 
 def fill_subclass(Tensor t not None, args):
@@ -196,7 +200,54 @@ cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
     share_from(s, value, value.offset)
     (<TensorExtras>extras_of(s)).payload = payload
     s.flags |= PT_INTERPOSED
+    note(s)
     return s
+
+
+cdef int note(Tensor s) except -1:
+    """Adds a stand-in to those of its interpreter, if that collects them. The dead ones are left out whenever the list
+    has doubled."""
+    cdef Interpreter owner = (<TensorExtras>s.extras).payload.owner
+    cdef list found = None if owner is None else owner.stand_ins
+    if found is None:
+        return 0
+    cdef Py_ssize_t n = len(found)
+    found.append(ref(s))
+    if n >= MANY and n & (n - 1) == 0:
+        found[:] = [r for r in found if r() is not None]
+    return 0
+
+
+def land(Tensor x not None):
+    """Makes a stand-in plain, in place: its memory is its value's already. If the value is a stand-in of an interpreter
+    further out, x becomes one as well. x keeps the history that it has as a stand-in; one that was made of a tensor in
+    place (``become``) gets back that of the tensor."""
+    cdef Payload payload = (<TensorExtras>x.extras).payload
+    cdef Tensor value = payload.tensor
+    if payload.of_tensor:
+        x.flags |= value.flags & PT_REQUIRES_GRAD
+        x.node, x.out_nr = value.node, value.out_nr
+        x.attr_version = version_of(x) - (x.flags & PT_VIEW != 0)       # a view derives its history from its base's
+    (<TensorExtras>x.extras).payload = (<TensorExtras>value.extras).payload if value.flags & PT_INTERPOSED else None
+    if not value.flags & PT_INTERPOSED:
+        x.flags &= ~<uint32_t>PT_INTERPOSED
+
+
+cdef object let_go(object x):
+    """Makes the tensors among arguments plain whose interpreter has ended and lets go of them; the interpreter, or
+    None if there are no such tensors."""
+    found = None
+    if isinstance(x, Tensor):
+        while (<Tensor>x).flags & PT_INTERPOSED:
+            owner = (<Payload>(<TensorExtras>(<Tensor>x).extras).payload).owner
+            if owner is None or not (<Interpreter>owner).lets_go:
+                break
+            land(<Tensor>x)
+            found = owner
+    elif isinstance(x, (tuple, list)):
+        for item in x:
+            found = let_go(item) or found
+    return found
 
 
 cdef bint shows_memory(object result) except -1:
@@ -216,6 +267,7 @@ cdef int lend(Tensor r, Tensor value) except -1:
     r.flags = r.flags & ~PT_NONCONTIGUOUS | value.flags & PT_NONCONTIGUOUS
     share_extras(r, value)
     r.attr_version = version_of(r)
+    note(r)
     return 0
 
 
@@ -258,6 +310,8 @@ def become(Tensor x not None, Payload payload=None):
         x.node = None
         x.attr_version = version_of(x) - (x.flags & PT_VIEW != 0)
         (<TensorExtras>extras_of(x)).payload = payload
+        payload.of_tensor = True
+        note(x)
         return x
     r = alias(x)
     r.flags |= x.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)

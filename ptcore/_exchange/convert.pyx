@@ -365,8 +365,9 @@ cdef double float_of(object v) except? -1:
 
 
 cpdef object int_of(object v, int dt):
-    """v as an integer of a dtype, truncated. Unsigned dtypes accept negative numbers of their width too."""
-    cdef object n
+    """v as an integer of a dtype, truncated. The range is PyTorch's: a fraction must lie within it before it is cut
+    off, and an int, but no float, may be the negative of a number of an unsigned dtype, and wraps."""
+    cdef object n, x, least, most
     if type(v) is not int and type(v) is not float:
         refuse_complex(v)
     try:
@@ -374,14 +375,17 @@ cpdef object int_of(object v, int dt):
     except (OverflowError, ValueError):         # inf and nan
         raise ConversionError(f"value {v} cannot be converted to {dtype_of(dt).name} without "
                               "overflow") from None
+    whole = type(v) is int or hasattr(v, "__index__")
+    x = n if whole else float(v)
     bits = 8 * ITEMSIZE[dt]
     if dtype_of(dt).kind == "u":
-        if n < -(1 << bits) or n >= 1 << bits:
-            raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
-                                  "overflow")
-    elif n < -(1 << (bits - 1)) or n >= 1 << (bits - 1):
-        raise ConversionError(f"value {n} cannot be converted to {dtype_of(dt).name} without "
-                              "overflow")
+        most = (1 << bits) - 1
+        least = -most if whole else 0
+    else:
+        most = (1 << (bits - 1)) - 1
+        least = -most - 1
+    if not least <= x <= most:
+        raise ConversionError(f"value {x} cannot be converted to {dtype_of(dt).name} without overflow")
     return n
 
 

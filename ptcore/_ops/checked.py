@@ -6,8 +6,9 @@ given one.
 """
 from operator import index
 
-from ptcore._dtype import as_dtype, finfo, iinfo
+from ptcore._dtype import ALL, as_dtype, finfo
 from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
+from ptcore._exchange.convert import int_of
 from ptcore._interpret import innermost
 from ptcore._shape import is_symbolic_number
 from ptcore._tensor import Tensor
@@ -38,15 +39,17 @@ def _plain(op, name, expected, value):
 
 def holds(op, name, dtype, value):
     """Raises if a number that is to be an element of a dtype is out of its range. Any number is true or false;
-    infinities fit floating-point dtypes, and negative numbers of its width wrap in an unsigned dtype."""
-    if dtype.kind in "fc":
-        fits = not any([finfo(dtype).max < abs(part) < float("inf") for part in (value.real, value.imag)])
-    elif dtype.kind == "b":
+    infinities fit floating-point dtypes; integers are those of ``int_of``."""
+    if dtype.kind == "b":
         return
-    else:
-        largest = iinfo(dtype).max
-        fits = -largest - 2 < value < largest + 1
-    if not fits:
+    if dtype.kind != "c" and value.imag:
+        raise RuntimeError(f"{op}: {name}: the complex number {value} cannot be converted to {dtype.name}")
+    if dtype.kind in "iu":
+        try:
+            int_of(value.real, ALL.index(dtype))
+        except RuntimeError as e:
+            raise RuntimeError(f"{op}: {name}: {e}") from None
+    elif any([finfo(dtype).max < abs(part) < float("inf") for part in (value.real, value.imag)]):
         raise RuntimeError(f"{op}: {name}: value {value} cannot be converted to {dtype.name} without overflow")
 
 

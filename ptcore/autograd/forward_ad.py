@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ptcore._contexts import Nested
 from ptcore._interpret import innermost
 from ptcore._state import stack
+from ptcore._subclass import carried_by, land
 from ptcore._tensor import Tensor
 from ptcore.autograd.dual import Forward, check_tangent
 
@@ -21,8 +22,22 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 
 class _Level(Forward):
-    """The interpreter of a level."""
+    """The interpreter of a level. When it ends, its tensors have no tangents and are plain again."""
     also = "dual levels"
+
+    def __init__(self):
+        super().__init__()
+        self.stand_ins = []
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        if self in stack(self.also):                    # a rule entered it once more for the ops that it calls
+            return
+        found, self.stand_ins, self.lets_go = self.stand_ins, None, True
+        for reference in found:
+            x = reference()
+            if x is not None and carried_by(x, self) is not None:
+                land(x)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -92,7 +107,7 @@ class dual_level(Nested):
 
 def _level_of(op, level):
     levels = stack("dual levels")
-    if not levels or (level is not None and level >= len(levels)):
+    if not levels or (level is not None and not 0 <= level < len(levels)):
         raise RuntimeError(f"{op}: forward AD is used outside of a dual level; use `with dual_level():` around it")
     return levels[-1]
 
@@ -115,7 +130,7 @@ def make_dual(tensor, tangent, *, level=None):
     Raises
     ------
     RuntimeError
-        If there is no level, the tangent has another shape or dtype, or the tensor has a tangent already.
+        If there is no level, the tangent has another shape or dtype, or one of the two has a tangent already.
     ValueError
         If one of the two is of integers.
 
@@ -133,6 +148,9 @@ def make_dual(tensor, tangent, *, level=None):
         if not isinstance(x, Tensor):
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(x).__name__}")
     check_tangent(tensor, tangent)
+    if forward.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level "
+                           f"{len(stack('dual levels')) - 1} is not supported.")
     if forward.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
                            f"level {len(stack('dual levels')) - 1} is not supported.")
@@ -147,10 +165,16 @@ def unpack_dual(tensor, *, level=None):
     ----------
     tensor : Tensor
     level : int, optional
+        Its number; below 0 no tensor has a tangent.
 
     Returns
     -------
     UnpackedDualTensor
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such level.
 
     Examples
     --------
@@ -160,10 +184,11 @@ def unpack_dual(tensor, *, level=None):
     ...     fwAD.unpack_dual(ptcore.tensor(2.))
     UnpackedDualTensor(primal=tensor(2.), tangent=None)
     """
-    levels = stack("dual levels")
-    if not levels:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"unpack_dual(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    if (level is not None and level < 0) or not (level is not None or stack("dual levels")):
         return UnpackedDualTensor(tensor, None)
-    forward = levels[-1]
+    forward = _level_of("unpack_dual", level)
     return UnpackedDualTensor(forward.value(tensor), forward.tangent(tensor))
 
 

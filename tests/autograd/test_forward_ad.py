@@ -1,10 +1,15 @@
 """``autograd.forward_ad``: tangents follow views and in-place writes; forward and reverse mode over each other."""
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import ptcore as pt
 from ptcore._interpret import entered
+from ptcore._state import stack
 from ptcore.autograd import forward_ad as fwAD
+from ptcore.autograd.dual import Forward
 from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
@@ -268,3 +273,121 @@ def test_operands_in_the_memory_that_is_written_to():
     fixed = (x * x)[0]
     np.testing.assert_allclose(got.numpy(), ((without(x + h * T, fixed) - without(x - h * T, fixed)) / (2 * h)).numpy(),
                                rtol=1e-6)
+
+
+def made_in_a_level():
+    """Tensors of every kind that a level makes, with the plain tensors that they show; the level has ended."""
+    x = pt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    base, leaf = pt.zeros(3), pt.tensor([1.0, 1.0, 1.0], requires_grad=True)
+    early = base[1:]
+    inner = leaf * 2
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, pt.ones(3))
+        result = dual.exp() * dual
+        view, parts = dual[1:], dual.split(1)
+        base.copy_(dual * 3)
+        inner.mul_(dual)
+        with pt.no_grad():
+            leaf.add_(dual)
+        assert fwAD.unpack_dual(base).tangent.tolist() == [3, 3, 3]
+    v = pt.tensor([1.0, 2.0, 3.0])
+    return x, leaf, {"dual": (dual, v), "result": (result, v.exp() * v), "view": (view, v[1:]),
+                     "part": (parts[2], v[2:]), "base": (base, v * 3), "early": (early, v[1:] * 3),
+                     "inner": (inner, v * 2), "leaf": (leaf, v + 1)}
+
+
+USES = {
+    "number": lambda t: t * 2, "sum": lambda t: t.sum(), "clone": lambda t: t.clone(), "deepcopy": copy.deepcopy,
+    "pickle": lambda t: pickle.loads(pickle.dumps(t.detach())), "numpy": lambda t: pt.tensor(t.detach().numpy()),
+    "address": lambda t: pt.tensor(float(t.data_ptr() != 0)), "write": lambda t: t.detach().add_(1),
+    "storage": lambda t: pt.tensor(t.untyped_storage().nbytes() / 12),
+    "text": lambda t: pt.tensor(float("tangent" in repr(t))),
+    "vmap": lambda t: pt.func.vmap(lambda e: e * 3)(t), "compile": lambda t: pt.compile(lambda e: e * 3 + 1)(t),
+    "parameter": lambda t: pt.nn.Parameter(t.detach()) + 1,
+    "jvp": lambda t: pt.func.jvp(lambda e: e * t.detach(), (t.detach(),), (pt.ones_like(t),))[1],
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_tensors_are_plain_after_their_level(use):
+    for name in made_in_a_level()[2]:
+        t, plain = made_in_a_level()[2][name]
+        got = USES[use](t if use != "deepcopy" or t.is_leaf else t.detach())
+        want = {"address": 1, "storage": 1, "text": 0}.get(use)
+        want = USES[use](plain) if want is None else pt.tensor(float(want))
+        assert pt.equal(got.detach(), want.detach()), name
+
+
+def test_gradients_through_a_level_that_has_ended():
+    for name, slopes in (("dual", ([1, 1, 1], None)), ("view", ([0, 1, 1], None)), ("part", ([0, 0, 1], None)),
+                         ("base", ([3, 3, 3], None)), ("early", ([0, 3, 3], None)), ("inner", ([2, 2, 2], [2, 4, 6])),
+                         ("leaf", (None, [1, 1, 1]))):
+        x, leaf, made = made_in_a_level()
+        (made[name][0] * 1).sum().backward()
+        assert [None if g is None else g.tolist() for g in (x.grad, leaf.grad)] == list(slopes), name
+    x, _, made = made_in_a_level()
+    made["result"][0].sum().backward()                  # of an output that a node saved
+    v = x.detach()
+    assert pt.allclose(x.grad, v.exp() * (v + 1))
+
+
+def test_a_level_keeps_no_tensors():
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(pt.ones(2), pt.ones(2))
+        for _ in range(5000):
+            dual * 2
+        assert len(stack("dual levels")[-1].stand_ins) < 2500
+
+
+def test_levels_by_number():
+    x, t = pt.ones(2), pt.ones(2)
+    assert fwAD.unpack_dual(x).primal is x and fwAD.unpack_dual(x).tangent is None
+    with pytest.raises(RuntimeError, match="unpack_dual: forward AD is used outside of a dual level"):
+        fwAD.unpack_dual(x, level=0)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t, level=0)
+        assert fwAD.unpack_dual(dual, level=0).tangent.tolist() == [1, 1]
+        assert fwAD.unpack_dual(dual, level=-1).tangent is None
+        with pytest.raises(RuntimeError, match="unpack_dual: forward AD"):
+            fwAD.unpack_dual(dual, level=1)
+        for level in (-1, 1):
+            with pytest.raises(RuntimeError, match="make_dual: forward AD"):
+                fwAD.make_dual(x, t, level=level)
+        with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
+            fwAD.make_dual(x, dual)
+        with pytest.raises(TypeError, match=r"unpack_dual\(\): argument 'tensor' must be Tensor, not int"):
+            fwAD.unpack_dual(3)
+
+
+def test_aliases_that_outlive_a_level():
+    """An alias that a node saved becomes plain at its next op, of every kind and form."""
+    from ptcore._subclass import counter_of_writes  # an alias
+
+    def alias():
+        with fwAD.dual_level():
+            return counter_of_writes(fwAD.make_dual(pt.ones(3), pt.ones(3)) * 2)
+
+    out = pt.zeros(3)
+    pt.add(alias(), 1, out=out)
+    assert out.tolist() == [3, 3, 3]
+    assert alias().mul_(3).tolist() == [6, 6, 6]
+    assert pt.nn.functional.softplus(alias()).tolist() == pt.nn.functional.softplus(pt.full((3,), 2.)).tolist()
+    assert pt.cat([pt.zeros(1), alias()]).tolist() == [0, 2, 2, 2]
+    assert pt.nn.functional.mse_loss(alias(), pt.zeros(3)) == 4             # a composite
+    assert alias()[1:].tolist() == [2, 2]
+    assert pt.func.vmap(lambda x: x + alias())(pt.ones(2, 3)).tolist() == [[3, 3, 3]] * 2
+    late = alias()
+    with fwAD.dual_level():
+        y = fwAD.make_dual(pt.ones(3), pt.ones(3)) * late
+        assert fwAD.unpack_dual(y).tangent.tolist() == [2, 2, 2]
+    w = pt.ones(3, requires_grad=True)
+    (w * alias()).sum().backward()
+    assert w.grad.tolist() == [2, 2, 2]
+
+
+def test_a_level_ends_after_what_was_entered_inside():
+    number = fwAD.enter_dual_level()
+    with Forward(), pytest.raises(RuntimeError, match="another transformation that was entered inside has not ended"):
+        fwAD.exit_dual_level(level=number)
+    fwAD.exit_dual_level(level=number)
+    assert fwAD._current_level == -1

@@ -49,6 +49,18 @@ def test_iinfo(name):
     assert (got.min, got.max, got.bits) == (want.min, want.max, want.bits)
 
 
+def test_infos_are_constants():
+    """Equal by dtype and not writable, as PyTorch's; they hash, copy and pickle as NumPy's."""
+    for kind, one, other in ((ptcore.finfo, ptcore.float32, ptcore.float64), (ptcore.iinfo, ptcore.int8, ptcore.uint8)):
+        info = kind(one)
+        assert info == kind(one) and not info != kind(one) and info != kind(other) and info != 3
+        assert len({info, kind(one), kind(other)}) == 2
+        assert copy.deepcopy(info) == pickle.loads(pickle.dumps(info)) == info
+        with pytest.raises(AttributeError, match=r"attribute 'max' of .info objects is not writable"):
+            info.max = 0
+    assert ptcore.finfo(ptcore.complex64) == ptcore.finfo(ptcore.float32)
+
+
 def test_infos_refuse():
     for call in (lambda: ptcore.finfo(ptcore.int32), lambda: ptcore.iinfo(ptcore.float32),
                  lambda: ptcore.iinfo(ptcore.bool), lambda: ptcore.finfo("nonsense")):

@@ -487,7 +487,8 @@ def test_data_that_is_no_tensor(data, error):
 
 @pytest.mark.parametrize(("value", "dtype"), [
     (float("nan"), "int64"), (float("inf"), "int32"), (1e300, "int32"), (300, "uint8"),
-    (-129, "int8"), (2**64, "uint64"), (float("-inf"), "uint16"),
+    (-129, "int8"), (2**64, "uint64"), (float("-inf"), "uint16"), (255.5, "uint8"), (-0.5, "uint8"), (-256, "uint8"),
+    (np.float32(-1), "uint16"), (-128.5, "int8"),
 ])
 def test_values_that_do_not_fit(value, dtype):
     with pytest.raises(RuntimeError, match="without overflow"):
@@ -496,6 +497,8 @@ def test_values_that_do_not_fit(value, dtype):
 
 def test_values_that_fit():
     assert pt.tensor([-1], dtype=pt.uint8).tolist() == [255]        # as in PyTorch
+    assert pt.tensor([-255, 255.0, 0.5], dtype=pt.uint8).tolist() == [1, 255, 0]
+    assert pt.tensor([np.int64(-1), np.float16(3.5)], dtype=pt.uint8).tolist() == [255, 3]
     assert pt.tensor([2**63], dtype=pt.uint64).tolist() == [2**63]
     assert pt.tensor([1e300], dtype=pt.float16).tolist() == [float("inf")]
     assert pt.tensor([2.9, -2.9], dtype=pt.int8).tolist() == [2, -2]

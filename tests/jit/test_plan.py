@@ -461,3 +461,22 @@ def test_programs(program):
         for g, w in zip([*got, *mine], [*want, *theirs], strict=True):
             assert (g.dtype, g.shape, g.stride()) == (w.dtype, w.shape, w.stride())
             np.testing.assert_array_equal(g.to(pt.complex128).numpy(), w.to(pt.complex128).numpy())
+
+
+def test_a_plan_refuses_what_it_has_no_memory_for():
+    x = pt.ones(3)
+    fresh, plan, other = Plan(), Plan(), Plan()
+    plan.begin([x])
+    y = x * 2
+    place = plan.spot(y)
+    plan.end([y])
+    for call, error in ((lambda: fresh([]), RuntimeError), (lambda: fresh.run([x]), RuntimeError),
+                        (lambda: plan([]), RuntimeError), (lambda: plan.run([x, x]), RuntimeError),
+                        (lambda: plan(None), TypeError), (lambda: plan.fits(None), TypeError),
+                        (lambda: plan.attempt(None), TypeError), (lambda: plan.cut(-1), IndexError),
+                        (lambda: plan.cut(99), IndexError), (lambda: plan.bind_tensor(99, x), IndexError),
+                        (lambda: fresh.bind_tensor(0, x), IndexError), (lambda: other.tensor(place), RuntimeError),
+                        (lambda: plan.tensor(place), RuntimeError)):
+        with pytest.raises(error):
+            call()
+    assert plan([x])[0].tolist() == [2, 2, 2]

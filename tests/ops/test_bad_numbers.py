@@ -38,6 +38,7 @@ def test_ints_of_64_bits_without_sign():
 
 @pytest.mark.parametrize(("dtype", "value"), [
     ("int8", 300), ("int8", -129), ("int32", 2**40), ("uint8", 256), ("int64", math.nan), ("int32", math.inf),
+    ("int8", 127.5), ("int8", -128.5), ("uint8", 255.5), ("uint8", -256), ("uint8", -0.5), ("uint16", -1.0),
     ("float32", 1e39), ("float16", 70000.0), ("float16", -1e9), ("bfloat16", 3.4e38)])
 def test_elements_are_not_wrapped(dtype, value):
     dtype = getattr(ptcore, dtype)
@@ -90,6 +91,8 @@ def test_what_fits_and_what_wraps():
     assert (x < 300).all()
     assert x.fill_(-128).tolist() == [-128, -128]
     assert ptcore.zeros(2, dtype=ptcore.uint8).fill_(-1).tolist() == [255, 255]
+    assert ptcore.zeros(2, dtype=ptcore.uint8).fill_(-255).tolist() == [1, 1]
+    assert ptcore.full((2,), 255.0, dtype=ptcore.uint8).tolist() == [255, 255]
     assert ptcore.full((2,), 2.7, dtype=ptcore.int32).tolist() == [2, 2]
     assert ptcore.full((2,), math.inf).tolist() == [math.inf] * 2
     assert ptcore.zeros(2).fill_(-math.inf).tolist() == [-math.inf] * 2
@@ -170,6 +173,36 @@ def test_factors_of_integer_products(dtype, value):
     assert x.bool().index_add(0, index, x[:1].bool(), alpha=math.nan).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_complex_factors_beside_real_tensors(dtype):
+    """A factor's imaginary part is refused by name, and not dropped; one of 0 is none."""
+    x = ptcore.ones(2, 2, dtype=getattr(ptcore, dtype))
+    v, b, index = x[0], x[None], ptcore.tensor([0])
+    for call, name in ((lambda k: ptcore.addmm(x, x, x, beta=k), "beta"),
+                       (lambda k: ptcore.addmm(x, x, x, alpha=k), "alpha"),
+                       (lambda k: ptcore.addmv(v, x, v, beta=k), "beta"),
+                       (lambda k: ptcore.addmv(v, x, v, alpha=k), "alpha"),
+                       (lambda k: ptcore.addbmm(x, b, b, alpha=k), "alpha"),
+                       (lambda k: ptcore.baddbmm(b, b, b, beta=k), "beta"),
+                       (lambda k: x.index_add(0, index, x[:1], alpha=k), "alpha"),
+                       (lambda k: x.clone().index_add_(0, index, x[:1], alpha=k), "alpha")):
+        with pytest.raises(RuntimeError, match=rf"^\w+: {name}: the complex number .* cannot be converted to"):
+            call(1 + 1j)
+        assert ptcore.equal(call(2 + 0j), call(2)) and call(2 + 0j).dtype is x.dtype
+
+
+def test_ranges_beyond_64_bits():
+    for numbers in ((2**63, 2**63 + 2), (2**63 - 1, 2**63 + 1), (-2**63, 2**63 + 1, 2**63)):
+        for dtype in (None, ptcore.int64, ptcore.uint8):
+            with pytest.raises(RuntimeError, match=r"^arange: value 9223372036854775808 cannot be converted to u?int"):
+                ptcore.arange(*numbers, dtype=dtype)
+    assert ptcore.arange(2**63, 2**63 + 2, dtype=ptcore.uint64).tolist() == [2**63, 2**63 + 1]
+    assert ptcore.arange(0, 2**63, 2**62).tolist() == [0, 2**62]
+    assert ptcore.arange(2**63 - 2, 2**63).tolist() == [2**63 - 2, 2**63 - 1]
+    assert ptcore.arange(2**63, 2**63 + 4096, 2048, dtype=ptcore.float64).tolist() == [2.0**63, 2.0**63 + 2048]
+    assert ptcore.arange(2**63, 2**63).shape == (0,)
+
+
 @pytest.mark.parametrize("n", [2, 64])
 def test_a_factor_of_zero_does_not_read_its_matrices(n):
     a, b, v = ptcore.full((n, n), math.nan), ptcore.ones(n, n), ptcore.ones(n)
@@ -202,3 +235,12 @@ def test_no_element_is_divided_by_zero():
     for r in (x // 0, x % 0, ptcore.fmod(x, 0), x // ptcore.tensor(0), x.clone().remainder_(0)):
         assert r.shape == (0, 3)
         assert r.dtype == ptcore.int64
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, math.nan, "a", None])
+def test_flags_that_are_neither_0_nor_1(value):
+    x = ptcore.ones(2, 3)
+    with pytest.raises(TypeError, match=r"^sum: keepdim must be bool, got"):
+        x.sum(1, keepdim=value)
+    for one in (1, 1.0, np.bool_(True), ptcore.tensor(True)):
+        assert x.sum(1, keepdim=one).shape == (2, 1)

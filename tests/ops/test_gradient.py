@@ -22,11 +22,11 @@ pytestmark = pytest.mark.core
 STEPS = {"sign", "heaviside", "floor", "ceil", "trunc", "round", "floor_divide", "trunc_divide", "frexp_exponent"}
 # Their statistics have no history, as torch's have none.
 UNRECORDED = {"native_layer_norm", "native_batch_norm"}
-# The largest data of a case that is differenced.
+# The largest data of a case of which each element is differenced; larger ones are differenced along a random direction.
 MOST_ELEMENTS = 60
 SPREAD = {"amax", "amin", "max_dim", "min_dim", "max", "min", "vector_norm", "maximum", "minimum",
           "clamp", "clamp_min", "clamp_max", "norm", "prod_dims", "prod", "fmin", "fmax", "cummax", "cummin",
-          "kthvalue", "median", "nanmedian", "mode", "quantile", "nanquantile", "aminmax", "msort", "scatter_reduce",
+          "kthvalue", "median", "nanmedian", "mode", "quantile", "nanquantile", "aminmax", "msort", "sort", "scatter_reduce",
           "scatter_amax", "scatter_amin", "index_reduce",
           "linalg_norm", "linalg_vector_norm", "embedding_bag"}
 
@@ -44,12 +44,16 @@ def has_rule(row):
 
 def small_cases(row):
     """Cases small enough for differences, without duplicates and empty data."""
+    return cases_of_size(row, 1, MOST_ELEMENTS)
+
+
+def cases_of_size(row, least, most):
     def size(spec):
         if isinstance(spec, (list, tuple)):
             return sum(size(s) for s in spec)
         return int(np.prod(spec.shape)) if isinstance(spec, F) else 0
 
-    return [c for c in cases(row) if 0 < sum(size(s) for s in c) <= MOST_ELEMENTS
+    return [c for c in cases(row) if least <= sum(size(s) for s in c) <= most
             and c[1:2] != [ptcore.float32]              # too coarse for differences
             and not (row.name in ("var_dims", "std_dims") and c[0].shape == ())]      # no freedom left: NaN
 
@@ -108,16 +112,16 @@ ROWS_UNDER_TEST = [r for r in ROWS.values() if is_differentiable(r)
 NOT_REAL_RESULTS = {"allclose", "isclose", "equal", *NO_GRADIENT}
 
 
-def check(row, dtype, layout, second):
-    for case in small_cases(row):
+def check(row, dtype, layout, second, large=False):
+    for case in cases_of_size(row, MOST_ELEMENTS + 1, 5000) if large else small_cases(row):
         call, inputs = differentiable_arguments(row, case, dtype, layout)
         if not inputs:
             continue
         context = f"{case_id(row, case)} {dtype} {layout}"
         try:
-            assert gradcheck(call, inputs)
+            assert gradcheck(call, inputs, fast_mode=large)
             if second:
-                assert gradgradcheck(call, inputs)
+                assert gradgradcheck(call, inputs, fast_mode=large)
         except Exception as e:
             raise AssertionError(f"{context}: {type(e).__name__}: {e}") from e
 
@@ -127,6 +131,16 @@ def check(row, dtype, layout, second):
     if "float64" in dtypes(r) and r.name not in NOT_REAL_RESULTS])
 def test_real(row):
     check(row, "float64", "contiguous", row.name not in STEPS)
+
+
+@walk("row", [
+    pytest.param(r, id=r.name) for r in ROWS_UNDER_TEST
+    if r.kind != "elementwise" and r.name not in NOT_REAL_RESULTS])
+def test_large_cases(row):
+    """Arguments, ranks and words that stand in large cases alone, as the projection of a recurrent layer does."""
+    for dtype in ("float64", "complex128"):
+        if dtype in dtypes(row):
+            check(row, dtype, "contiguous", row.name not in STEPS, large=True)
 
 
 @walk("row", [

@@ -13,6 +13,7 @@ from ptcore._ops.call.record cimport record_taken
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
+from ptcore._subclass cimport let_go
 from ptcore._errors import here
 
 cdef extern from "Python.h":
@@ -153,6 +154,9 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     a composite calls are then offered."""
     cdef list stack = interpreter_stack()
     if not stack:
+        ended = let_go((args, out))
+        if ended is not None:
+            return (<Interpreter>ended).interpret(op, args, out, variant)       # of plain tensors now
         raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
                            "has ended or does not see this call; its value is not known here" + here())
     cdef Interpreter top = <Interpreter>stack.pop()

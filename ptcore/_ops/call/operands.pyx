@@ -19,7 +19,7 @@ from ptcore._ops.call.call cimport *
 from ptcore._ops.call.read cimport as_tensor_like, common_device, unsupported
 from ptcore._ops.table.ids import op_id
 from ptcore._exchange.convert import int_of
-from ptcore._errors import ConversionError, DivisionByZeroError, DTypeError, ShapeError
+from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError
 
 cdef enum:
     MAX_PARAMS = 8
@@ -401,9 +401,6 @@ cdef int read_params(Call *c, char *buffer) except -1:
             if isinstance(x, float) and c.op != OP_THRESHOLD:
                 raise RuntimeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} must be an "
                                    "integer for integer tensors, got float")
-            if isinstance(x, float) and x < 0 and dtype_of(compute).kind == "u":
-                raise ConversionError(f"{c.o.name.decode()}: value {x} cannot be converted to "
-                                      f"{dtype_of(compute).name} without overflow")
             x = int(fitting(x, compute, c.o.name))
             (<uint64_t *>buffer)[n] = <uint64_t>(x & 0xFFFFFFFFFFFFFFFF)
         n += 1

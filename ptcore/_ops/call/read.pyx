@@ -599,6 +599,9 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
         p.kind, p.d = PT_PARAM_FLOAT, x
         p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
     elif isinstance(x, complex):
+        if letter == PT_ARG_SCALAR and x.imag and c.dt >= 0 and CATEGORY[c.dt] < 3:     # a kernel would drop a part
+            raise RuntimeError(f"{info(op).name.decode()}: {arg_name(op, k)}: the complex number {x} cannot be "
+                               f"converted to {dtype_of(c.dt).name}")
         p.kind, p.d, p.im = PT_PARAM_COMPLEX, x.real, x.imag
     return 0
 

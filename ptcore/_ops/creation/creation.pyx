@@ -21,12 +21,15 @@ from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import arange_length
-from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._errors import ConversionError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._memory_format import preserve_format
 from ptcore import _untyped_storage as _storages
 from ptcore._dtype import iinfo
 from ptcore._tensor import strided
 from ptcore._subclass import of_class
+
+cdef extern from "Python.h":
+    int64_t PyLong_AsLongLongAndOverflow(object, int *) except? -1
 
 cdef int OP_TO_DEVICE = op_id("to_device")
 cdef int OP_ARANGE = op_id("fill_arange")
@@ -463,6 +466,21 @@ cdef Tensor shaped_as(Tensor values, object out):
     return values
 
 
+cdef bint exceeds_int64(object x) except -1:
+    cdef int overflow = 0
+    if type(x) is int:
+        PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow != 0
+
+
+cdef int check_range(object first, object last, object dtype) except -1:
+    """Raises where int64, from which narrower integers are cut, cannot hold the first or the last value of a range."""
+    for x in (first, last):
+        if exceeds_int64(x) and dtype.name != "uint64":
+            raise ConversionError(f"arange: value {x} cannot be converted to {dtype.name} without overflow")
+    return 0
+
+
 @seen_by_modes
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
            requires_grad=False):
@@ -495,6 +513,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         # PyTorch computes the length from the numbers as given, except for int64
         whole = arange_length(start, end, step)
         n = whole if dtype.name == "int64" else n
+    if CATEGORY[as_code(dtype, b"arange", b"dtype")] == 1 and n and (exceeds_int64(start) or exceeds_int64(end)):
+        check_range(start, start + (n - 1) * step, dtype)
     values = created(OP_ARANGE, (start, end, step), (n,), (), dtype, device_for(device, out), b"arange")
     return made(shaped_as(values, out), b"arange", out, layout, pin_memory, None, requires_grad)
 

@@ -382,7 +382,7 @@ def _classes(op, input, target):
 def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
     op = "multi_margin_loss"
     reduction = checked.reduction(op, reduction, size_average, reduce)
-    _optional(op, "weight", weight)
+    _constant_weight(op, weight)
     _real(op, input)
     if p not in (1, 2):
         raise ValueError(f"{op}: p must be 1 or 2, got {p}")

@@ -68,6 +68,15 @@ def can_plan(list tensors):
     return not pt_tls.mode & PT_SLOW and all([isinstance(t, Tensor) and is_plain(<Tensor>t) for t in tensors])
 
 
+cdef int check_ready(Plan plan, list inputs) except -1:
+    """Raises where a run would have no memory for its inputs; what they may be is for ``fits`` to say."""
+    if plan.bound == NULL:
+        raise RuntimeError("run: the plan has not been recorded")
+    if len(inputs) != plan.n_inputs:
+        raise RuntimeError(f"run: the plan was recorded with {plan.n_inputs} inputs, got {len(inputs)}")
+    return 0
+
+
 @cython.binding(False)                  # so that methods check their self
 cdef class Plan:
     """A recorded program.
@@ -241,6 +250,8 @@ cdef class Plan:
 
     def cut(self, int64_t length):
         """Forgets the steps from ``length`` on, and that one of them has spoilt the plan."""
+        if not 0 <= length <= pt_plan_length(self.p):
+            raise IndexError(f"cut: the plan has {pt_plan_length(self.p)} steps, got {length}")
         pt_plan_cut(self.p, length)
 
     def pause(self, spots=()):
@@ -351,7 +362,7 @@ cdef class Plan:
 
     # -- runs --------------------------------------------------------------------------------------
 
-    def fits(self, list inputs, bint grads=False):
+    def fits(self, list inputs not None, bint grads=False):
         """Whether a run can take these inputs: they have the recording's dtypes, sizes and strides, share memory in
         the same way, and written inputs are writable; the default dtype is unchanged. ``grads``: the same inputs ask
         for gradients, too."""
@@ -404,14 +415,15 @@ cdef class Plan:
                         return False
         return True
 
-    def __call__(self, list inputs, object others=None):
+    def __call__(self, list inputs not None, object others=None):
         """The results of the program for other inputs, which must pass ``fits``.
 
         ``others`` is called at each pause.
         """
+        check_ready(self, inputs)
         return list(self.results_of(PySequence_Fast_ITEMS(inputs), others))
 
-    def attempt(self, list inputs, object others=None):
+    def attempt(self, list inputs not None, object others=None):
         """The results, or None if a run cannot take these inputs now. No other thread begins a run in between."""
         if not self.may_take(PySequence_Fast_ITEMS(inputs), len(inputs), False):
             return None
@@ -439,8 +451,9 @@ cdef class Plan:
             self.done()
         return 0
 
-    def run(self, list inputs, object others=None):
+    def run(self, list inputs not None, object others=None):
         """Runs the program. ``tensor`` gives its results until ``finish``."""
+        check_ready(self, inputs)
         self.execute(PySequence_Fast_ITEMS(inputs), others)
 
     cdef int execute(self, PyObject **inputs, object others) except -1:
@@ -516,11 +529,15 @@ cdef class Plan:
 
     def bind_tensor(self, int k, Tensor t not None):
         """Sets the memory of a tensor registered by ``lend`` for this run."""
+        if k >= (self.n_buffers if self.bound != NULL else 0):
+            raise IndexError(f"bind_tensor: the plan has no memory {k}")
         if k >= 0:
             self.bind_storage(k, t.storage, t.storage.data)
 
     def tensor(self, Spot spot not None):
         """The tensor at a place, in this run."""
+        if not self.busy or spot.place.buffer >= self.n_buffers:
+            raise RuntimeError("tensor: the plan does not run, or the place is none of it")
         return self.tensor_at(spot)
 
     cdef Tensor tensor_at(self, Spot spot):

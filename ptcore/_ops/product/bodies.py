@@ -103,14 +103,20 @@ def outer(input, vec2, out=None):
     return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
 
 
+def _real_factor(op, name, dtype, value):
+    """A factor beside tensors of a real dtype; beside integers its fraction is cut off, as in PyTorch."""
+    if type(value) is complex or (type(value) is float and not dtype.is_floating_point):
+        checked.holds(op, name, dtype, value)
+        return value.real if dtype.is_floating_point else int(value.real)
+    return value
+
+
 def _added(op, input, product, beta, alpha):
     """``beta * input + alpha * product``; a factor of 0 does not read what it stands at."""
     if input.dtype is not product.dtype:
         raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
-    if product.dtype.kind not in "fc" and (type(beta) is float or type(alpha) is float):
-        checked.holds(op, "beta", product.dtype, beta)
-        checked.holds(op, "alpha", product.dtype, alpha)
-        beta, alpha = int(beta), int(alpha)             # PyTorch truncates them as well
+    if not product.dtype.is_complex:
+        beta, alpha = _real_factor(op, "beta", product.dtype, beta), _real_factor(op, "alpha", product.dtype, alpha)
     if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
     if alpha == 0 and op != "addr":

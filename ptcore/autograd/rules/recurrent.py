@@ -34,7 +34,7 @@ def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2
     if g is None:
         if g_cells is None:
             return None, None, None, None, None, None
-        g = zeros_for(g_cells, g_cells.shape)
+        g = zeros_for(g_cells, (g_cells.shape[0], hx.shape[1]))         # a projected state is narrower than its cell
     out, cells, kept = states(gates, hx, cx, weight, bias, projection, out, out1, out2, batch_sizes, mode, reverse)
     d, hidden, previous, dh, dc, projected = slopes(g, g_cells, out, cells, kept, hx, cx, weight, projection,
                                                     batch_sizes, mode, reverse)

@@ -19,15 +19,19 @@ __all__ = ["SPECIAL", "ClassInfo", "script_class"]
 SPECIAL = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__setitem__", "__call__", "__enter__",
            "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__",
            "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__",
-           "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
+           "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__", "__iadd__", "__isub__",
+           "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__imatmul__", "__iand__", "__ior__",
+           "__ixor__", "__ilshift__", "__irshift__"}
 
 
 def from_module(cls, text):
     """The meaning of an annotation's text in the module of a class."""
     def found(node):
         if isinstance(node, ast.Name):
-            known = vars(sys.modules[cls.__module__])
-            return known[node.id] if node.id in known else getattr(builtins, node.id)
+            for known in (vars(sys.modules[cls.__module__]), vars(builtins)):
+                if node.id in known:
+                    return known[node.id]
+            raise AnnotationError(f"there is no {node.id!r} in {cls.__module__}")
         if isinstance(node, ast.Attribute):
             return getattr(found(node.value), node.attr)
         if isinstance(node, ast.Subscript):
@@ -46,7 +50,7 @@ class ClassInfo:
     Attributes
     ----------
     attributes : dict of str to Type
-    functions, statics, properties : dict of str to function
+    functions, statics, properties, setters : dict of str to function
     constants : dict of str to object
     open : bool
         Whether ``__init__`` is being compiled, which may set new attributes.
@@ -55,6 +59,7 @@ class ClassInfo:
     def __init__(self, cls):
         self.cls, self.type = cls, Type("Class", (), cls)
         self.attributes, self.functions, self.statics, self.properties, self.constants = {}, {}, {}, {}, {}
+        self.setters = {}               # of the properties that can be set
         self.open = False
         self.fields = None              # the fields of a dataclass, whose constructor and comparisons are Python's own
         self._methods = {}
@@ -65,6 +70,8 @@ class ClassInfo:
                 self.statics[name] = value.__func__
             elif isinstance(value, property):
                 self.properties[name] = self.functions[name] = value.fget
+                if value.fset is not None:
+                    self.setters[name] = value.fset
             elif isinstance(value, python_types.FunctionType):
                 if dataclasses.is_dataclass(self.cls) and inspect.unwrap(
                         value).__code__.co_filename == "<string>":
@@ -95,10 +102,16 @@ class ClassInfo:
 
     def method(self, name):
         """A method, compiled."""
-        made = self._methods.get(name)
+        return self._compiled(name, self.functions[name])
+
+    def setter(self, name):
+        """The function that sets a property, compiled."""
+        return self._compiled(f"{name}.setter", self.setters[name])
+
+    def _compiled(self, key, function):
+        made = self._methods.get(key)
         if made is None:
-            function = self.functions[name]
-            made = self._methods[name] = compiled(function, lambda: f"{self.cls.__name__}.{name}", cls=self.type)
+            made = self._methods[key] = compiled(function, lambda: f"{self.cls.__name__}.{key}", cls=self.type)
         return made
 
 
@@ -134,3 +147,5 @@ def compile_all(info):
     for name in info.functions:
         if modifier(info.functions[name]) != "ignore":
             info.method(name)
+    for name in info.setters:
+        info.setter(name)

@@ -162,6 +162,14 @@ class Methods:
         from ptcore.jit._script.modules import attribute_kind
         module = owner.module
         kind = attribute_kind(module, name)
+        if kind == "property":
+            cls = type(self.original(owner))
+            setter = inspect.getattr_static(cls, name).fset
+            if setter is None:
+                raise self.error(f"the property {name!r} of the module has no setter")
+            base = next(base for base in cls.__mro__ if name in vars(base))
+            self.call_module_method(Method(owner, f"{name}__setter", (base, setter)), [value], {})
+            return
         if kind not in ("tensor", "attribute"):
             raise self.error(f"the module has no attribute {name!r} that could be set; set it in __init__ first")
         value = self.as_value(value)
@@ -262,6 +270,13 @@ class Methods:
 
     def set_class_attribute(self, owner, name, value):
         info = self.class_info(owner)
+        if name in info.setters:
+            with self.note_call():
+                made = info.setter(name)
+            self.call_scripted(made, [owner, value], {})
+            return
+        if name in info.properties:
+            raise self.error(f"the property {name!r} of class {owner.type} has no setter")
         known = info.attributes.get(name)
         if known is None:
             if not info.open or self.source.node.name != "__init__":

@@ -37,7 +37,9 @@ def binary(c, op, a, b, inplace=False):
     """The value of a binary operator."""
     known = BY_NODE[op]
     symbol, function, magic = known.symbol, known.function, known.magic
-    made = _of_class(c, magic, a, b)
+    made = _of_class(c, f"__i{magic[2:]}", a, b) if inplace else None
+    if made is None:
+        made = _of_class(c, magic, a, b)
     if made is not None:
         return made
     s, t = a.type, b.type

@@ -425,6 +425,7 @@ class _Described:
     def __init__(self, cls):
         self.cls, self.type = cls, types.Type("Class", (), cls)
         self.attributes, self.functions, self.statics, self.properties, self.constants = {}, {}, {}, {}, {}
+        self.setters = {}
         self.open, self.fields = False, None
 
 

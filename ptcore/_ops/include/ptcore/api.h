@@ -1,4 +1,4 @@
-/* Tensors and ops for C (C11) and C++: one table of functions that ptcore hands out in a capsule.
+/* Tensors and ops for C11 and C++17: one table of functions that ptcore hands out in a capsule.
  *
  *     #define PY_SSIZE_T_CLEAN
  *     #include <ptcore/api.h>
