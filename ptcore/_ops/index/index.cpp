@@ -234,14 +234,17 @@ int index_copy_kernel(pt_call *call) {
         parallel_for(
             from.outer.numel(), grain_rows(from.n * inner), [&](int64_t begin, int64_t end) {
                 cursor<1> at(from.outer, begin);
-                for (int64_t o = begin; o < end; ++o, at.next())
-                    for (int64_t k = 0; k < from.n; ++k) {
+                for (int64_t o = begin; o < end; ++o, at.next()) {
+                    const T *first = input<T>(call, 2) + at.offset[0];
+                    for (int64_t k = 0; inner == 1 && k < from.n; ++k)
+                        out[o * into.n + p[k * jump]] = first[k * from.stride];
+                    for (int64_t k = 0; inner > 1 && k < from.n; ++k) {
                         cursor<1> row(rows, 0);
                         for (int64_t r = 0; r < count; ++r, row.next())
                             load(out + (o * into.n + p[k * jump]) * inner + r * width,
-                                 input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0],
-                                 step[0], width);
+                                 first + k * from.stride + row.offset[0], step[0], width);
                     }
+                }
             });
         return int(PT_OK);
     });
