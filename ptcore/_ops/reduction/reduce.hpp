@@ -55,8 +55,8 @@ inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim,
     return PT_OK;
 }
 
-/* `ordered`: positions must count in logical order; else the reduced dims are walked in memory order,
- * those of stride 0 outermost. */
+/* `ordered`: positions must count in logical order; else the reduced dims are walked in memory
+ * order, those of stride 0 outermost. */
 inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered,
                            reduction_plan &plan) {
     plan.shift = 0;
@@ -87,9 +87,9 @@ inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bo
     plan.ordered = ordered;
 }
 
-/* Leaves out the reduced dim along which memory repeats itself, as after expand(); returns its size.
- * An extremum does not change by repetition, and a sum is multiplied. */
-inline int64_t without_repeats(reduction_plan &plan) {
+/* Leaves out the reduced dim along which memory repeats itself, as after expand(); returns its
+ * size. An extremum does not change by repetition, and a sum is multiplied. */
+PT_NOINLINE int64_t without_repeats(reduction_plan &plan) {
     space<1> &r = plan.reduced;
     if (plan.ordered || r.ndim == 0 || r.stride[0][0] != 0 || r.size[0] < 2) return 1;
     const int64_t times = r.size[0];
@@ -125,7 +125,7 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
 
 /* Plans over the dims of parameter `which`. An empty list means all dims, or none if the output has
  * as many elements as the input. */
-inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
+PT_NOINLINE int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
     bool mask[PT_MAX_DIM] = {false};
@@ -378,7 +378,7 @@ inline int reduce_rows(pt_call *call, const reducer &op, const source &from,
 }
 
 /* Reduces blocks of outputs that are neighbours in memory; those of many elements in chunks. */
-inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
+PT_NOINLINE int reduce_blocks(pt_call *call, const reducer &op, const source &from,
                          const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, width = at.width;
     const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width,
@@ -409,7 +409,7 @@ inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
 
 /* Reduces thin matrices that lie in one piece, over their rows: several rows are one of a wider
  * matrix, whose states are merged. */
-inline int reduce_thin(pt_call *call, const reducer &op, const source &from,
+PT_NOINLINE int reduce_thin(pt_call *call, const reducer &op, const source &from,
                        const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t width = at.width, S = op.state_size, folds = COLUMN_WIDTH / 2 / width,
                   wide = folds * width, tall = plan.count / folds, rest = plan.count % folds;
