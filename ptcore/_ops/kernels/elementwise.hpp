@@ -208,12 +208,38 @@ inline void transpose_square(uint64_t *to, int64_t c, const char *q, int64_t str
     _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi64(a, b));
     _mm_storeu_si128((__m128i *)(to + c), _mm_unpackhi_epi64(a, b));
 }
+/* Four columns of eight elements as eight rows of four, which follow one another. */
+inline void transpose_four(uint8_t *to, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadl_epi64((const __m128i *)(q + j * stride)); };
+    const __m128i a = _mm_unpacklo_epi8(column(0), column(1)),
+                  b = _mm_unpacklo_epi8(column(2), column(3));
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi16(a, b));
+    _mm_storeu_si128((__m128i *)(to + 16), _mm_unpackhi_epi16(a, b));
+}
+inline void transpose_four(uint16_t *to, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadu_si128((const __m128i *)(q + j * stride)); };
+    const __m128i a = column(0), b = column(1), d = column(2), e = column(3);
+    const __m128i low = _mm_unpacklo_epi16(a, b), low2 = _mm_unpacklo_epi16(d, e),
+                  high = _mm_unpackhi_epi16(a, b), high2 = _mm_unpackhi_epi16(d, e);
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(low, low2));
+    _mm_storeu_si128((__m128i *)(to + 8), _mm_unpackhi_epi32(low, low2));
+    _mm_storeu_si128((__m128i *)(to + 16), _mm_unpacklo_epi32(high, high2));
+    _mm_storeu_si128((__m128i *)(to + 24), _mm_unpackhi_epi32(high, high2));
+}
+/* Returns the number of columns that are done, up to the last row that squares fill. */
 template<class T>
-inline void transpose_squares(T *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
+inline int64_t transpose_squares(T *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
+    if constexpr (sizeof(T) <= 2)
+        if (c == 4) {
+            for (int64_t i = 0; i + 8 <= r; i += 8)
+                transpose_four(tile + 4 * i, data + i * (int64_t)sizeof(T), stride);
+            return 4;
+        }
     for (int64_t j = 0; j + SIDE<T> <= c; j += SIDE<T>)
         for (int64_t i = 0; i + SIDE<T> <= r; i += SIDE<T>)
             transpose_square(tile + i * c + j, c, data + j * stride + i * (int64_t)sizeof(T),
                              stride);
+    return c & ~(SIDE<T> - 1);
 }
 #endif
 
@@ -240,9 +266,8 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
 #if defined(__SSE2__)
         if constexpr (LOAD && sizeof(T) <= 8)
             if (row_stride == (int64_t)sizeof(T)) {
-                transpose_squares(tile, data, r, c, stride);
+                columns_done = transpose_squares(tile, data, r, c, stride);
                 rows_done = r & ~(SIDE<T> - 1);
-                columns_done = c & ~(SIDE<T> - 1);
             }
 #endif
         for (int64_t j = 0; j < c; j++, data += stride) {
