@@ -21,7 +21,8 @@ LEVELS = ("base", "v3", "v4")
 FAMILY, BIG_FAMILY, BIG = 260_000, 360_000, {"reduction", "matmul", "sort"}
 LOOP, MEAN_LOOP = 8_200, 2_000
 FLOATS, SHIFTS = {"float", "double"}, {"bitwise_left_shift", "bitwise_right_shift"}
-SHIFTED = {"int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long"}
+SHIFTED = {"signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "long",
+           "unsigned long", "long long", "unsigned long long"}
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ SHIFTS = {"left_shift", "right_shift"}
 def has_lanes(functions, dtype):
     """Whether a loop of that dtype over a formula that calls the functions is worth a higher level."""
     if functions & SHIFTS:
-        return dtype in ("int32", "uint32", "int64", "uint64")
+        return dtype != "bool"
     return dtype in ("float32", "float64") and not functions & SCALAR and not (
         dtype == "float64" and functions & SCALAR_OF_DOUBLES)
 

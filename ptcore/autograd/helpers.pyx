@@ -473,8 +473,11 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     low2, high2 = extent(shape, input_stride, input_offset)
     low, high = min(low, low2), max(high, high2)
     n = high - low + 1
-    places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
-    flat = onto_zeros("index_add", g, (n,), 0, reshape(places, (-1,)), reshape(g, (-1,)), 1)
+    if overlaps(size, stride):
+        places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
+        flat = onto_zeros("index_add", g, (n,), 0, reshape(places, (-1,)), reshape(g, (-1,)), 1)
+    else:
+        flat = onto_zeros("overwritten", g, (n,), g, stride, storage_offset - low)
     if overlaps(shape, input_stride):   # elements that share memory share the gradient of that place
         places = as_strided_of(arange(n, device=g.device), shape, input_stride, input_offset - low, (n,), 0)
         places = reshape(places, (-1,))

@@ -330,6 +330,25 @@ inline int64_t true_places(const uint8_t *truth, int64_t n, uint16_t *places) {
     return many;
 }
 
+/* Writes the coordinates of the elements that lie `hits` after one of a row. */
+inline int64_t *write_places(int64_t *PT_RESTRICT to, const int64_t *PT_RESTRICT index, int ndim,
+                             const uint16_t *PT_RESTRICT hits, int64_t many) {
+    const int64_t start = index[ndim - 1];
+    if (ndim == 1)
+        for (int64_t h = 0; h < many; ++h) to[h] = start + hits[h];
+    else if (ndim == 2)
+        for (int64_t h = 0, row = index[0]; h < many; ++h) {
+            to[2 * h] = row;
+            to[2 * h + 1] = start + hits[h];
+        }
+    else
+        for (int64_t h = 0; h < many; ++h) {
+            for (int d = 0; d < ndim - 1; ++d) to[h * ndim + d] = index[d];
+            to[h * ndim + ndim - 1] = start + hits[h];
+        }
+    return to + many * ndim;
+}
+
 int nonzero_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
     const int ndim = x.ndim;
@@ -344,24 +363,22 @@ int nonzero_kernel(pt_call *call) {
     return for_each_true(
         call, x, fetch, out.sizes[0],
         [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
-            int64_t index[PT_MAX_DIM], last_size = ndim ? x.sizes[ndim - 1] : 1;
+            if (!ndim) return;
+            int64_t index[PT_MAX_DIM], *to = output<int64_t>(call) + k * ndim;
+            const int64_t size = x.sizes[ndim - 1];
             for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--])
                 index[d] = rest % x.sizes[d];
-            int64_t *to = output<int64_t>(call) + k * ndim;
             uint16_t hits[MASK_RUN];
-            for (int64_t from = first; from < last && ndim; from += MASK_RUN) {
-                const int64_t run = min64(MASK_RUN, last - from);
-                int64_t done = 0; /* elements of the run that `index` has moved past */
-                for (int64_t h = 0, many = true_places(truth + from, run, hits); h <= many; ++h) {
-                    const int64_t place = h < many ? hits[h] : run;
-                    index[ndim - 1] += place - done;
-                    done = place;
-                    if (index[ndim - 1] >= last_size)
-                        for (int d = ndim - 1; d > 0 && index[d] >= x.sizes[d]; --d) {
-                            index[d - 1] += index[d] / x.sizes[d];
-                            index[d] %= x.sizes[d];
-                        }
-                    for (int d = 0; h < many && d < ndim; ++d) *to++ = index[d];
+            for (int64_t from = first; from < last;) {      /* runs lie within a row */
+                const int64_t start = index[ndim - 1],
+                              run = min64(min64(MASK_RUN, last - from), size - start),
+                              many = true_places(truth + from, run, hits);
+                to = write_places(to, index, ndim, hits, many);
+                from += run;
+                index[ndim - 1] += run;
+                for (int d = ndim - 1; d > 0 && index[d] == x.sizes[d]; --d) {
+                    index[d] = 0;
+                    ++index[d - 1];
                 }
             }
         });

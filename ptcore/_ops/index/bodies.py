@@ -446,18 +446,42 @@ def nonzero(input, as_tuple, out=None):
     return tuple([found[:, i] for i in range(input.ndim)]) if input.ndim else (found.new_zeros((found.shape[0],)),)
 
 
+def _first_places(flat, size):
+    """The positions of the first nonzero elements, then -1. As much is read as they need."""
+    n, read = flat.shape[0], min(flat.shape[0], 4 * size + 1024)
+    while True:
+        head = flat[:read]
+        count = int(count_nonzero(head))
+        if count >= size or read == n:
+            break
+        read = min(n, 4 * read)
+    places = reshape(nonzero_of(head, count), (-1,))
+    if count > size:
+        return clone(places[:size])
+    if count < size:
+        places = cat([places, full((size - count,), -1, dtype=INT64, device=flat.device)], 0)
+    return places
+
+
 def nonzero_static(input, size, fill_value):
-    """Writes each nonzero element's place to the row of its rank; others go to a last row, which is cut off."""
+    """Values that may not be read, or that a device would have to wait for: writes each nonzero element's place to the
+    row of its rank; others go to a last row, which is cut off."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: size must be non-negative, got {size}")
     shape = input.shape
     if not shape:
         return zeros(size, 0, dtype=INT64, device=input.device)
-    found = reshape(input.detach(), (-1,)) != 0
-    rank = cumsum(found, 0)
-    rows = where(found & (rank <= size), rank - 1, size)
-    places = scatter_src(full((size + 1,), -1, dtype=INT64, device=input.device), 0, rows,
-                         arange(found.shape[0], device=input.device))[:size]
+    flat = reshape(input.detach(), (-1,))
+    if has_values(flat) and flat.is_cpu:
+        places = _first_places(flat, size)
+    else:
+        found = flat != 0
+        rank = cumsum(found, 0)
+        rows = where(found & (rank <= size), rank - 1, size)
+        places = scatter_src(full((size + 1,), -1, dtype=INT64, device=input.device), 0, rows,
+                             arange(found.shape[0], device=input.device))[:size]
+    if len(shape) == 1 and fill_value == -1:
+        return unsqueeze(places, 1)
     coordinates, step = [], 1
     for n in shape[::-1]:
         coordinates.insert(0, places // step % n if n else places)

@@ -6,6 +6,7 @@
  * many elements meet, float32 in float64 (adds_wide). Work is split along the dims that are not
  * indexed, so no two threads write to one element.
  */
+#include "copy_row.hpp"
 #include "indexing.hpp"
 
 namespace {
@@ -126,9 +127,24 @@ int index_select_kernel(pt_call *call) {
             });
             return int(PT_OK);
         }
+        const size_t bytes = size_t(width) * sizeof(T);
+        const bool short_rows = count == 1 && step[0] == 1 && bytes >= 4 && bytes <= 256;
         parallel_for(s.outer.numel() * chosen, grain_rows(width * count),
                      [&](int64_t begin, int64_t end) {
                          cursor<1> at(s.outer, begin / chosen);
+                         if (short_rows) {
+                             for (int64_t u = begin, k = begin % chosen; u < end;) {
+                                 const T *from = input<T>(call) + at.offset[0];
+                                 for (; k < chosen && u < end; ++k, ++u)
+                                     copy_row(reinterpret_cast<char *>(out + u * width),
+                                              reinterpret_cast<const char *>(
+                                                  from + p[k * jump] * s.stride),
+                                              bytes);
+                                 k = 0;
+                                 at.next();
+                             }
+                             return;
+                         }
                          for (int64_t u = begin; u < end; ++u) {
                              const T *from =
                                  input<T>(call) + at.offset[0] + p[u % chosen * jump] * s.stride;
@@ -234,14 +250,17 @@ int index_copy_kernel(pt_call *call) {
         parallel_for(
             from.outer.numel(), grain_rows(from.n * inner), [&](int64_t begin, int64_t end) {
                 cursor<1> at(from.outer, begin);
-                for (int64_t o = begin; o < end; ++o, at.next())
-                    for (int64_t k = 0; k < from.n; ++k) {
+                for (int64_t o = begin; o < end; ++o, at.next()) {
+                    const T *first = input<T>(call, 2) + at.offset[0];
+                    for (int64_t k = 0; inner == 1 && k < from.n; ++k)
+                        out[o * into.n + p[k * jump]] = first[k * from.stride];
+                    for (int64_t k = 0; inner > 1 && k < from.n; ++k) {
                         cursor<1> row(rows, 0);
                         for (int64_t r = 0; r < count; ++r, row.next())
                             load(out + (o * into.n + p[k * jump]) * inner + r * width,
-                                 input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0],
-                                 step[0], width);
+                                 first + k * from.stride + row.offset[0], step[0], width);
                     }
+                }
             });
         return int(PT_OK);
     });

@@ -13,6 +13,7 @@
 #include "loops.h"
 #include "parallel.hpp"
 #if defined(__SSE2__)
+#include <emmintrin.h>
 #include <xmmintrin.h>
 #endif
 
@@ -173,23 +174,96 @@ struct cursor {
 
 struct bytes16 { uint64_t a, b; };
 
-/* A transposing load of four-byte elements, q[i] of column j to tile[i * c + j], in squares of
- * 4 x 4. It loads only the part of the block that such squares fill. */
+/* Transposing loads, q[i] of column j to tile[i * c + j], in squares of SIDE elements: as many as
+ * a vector or, of bytes, half a vector holds. They load only what squares fill of the block. */
+template<class T> constexpr int64_t SIDE = sizeof(T) == 1 ? 8 : 16 / (int64_t)sizeof(T);
+
 #if defined(__SSE2__)
-inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
-    for (int64_t j = 0; j + 4 <= c; j += 4)
-        for (int64_t i = 0; i + 4 <= r; i += 4) {
-            const char *q = data + j * stride + i * 4;
-            __m128 w = _mm_loadu_ps((const float *)q),
-                   x = _mm_loadu_ps((const float *)(q + stride));
-            __m128 y = _mm_loadu_ps((const float *)(q + 2 * stride));
-            __m128 z = _mm_loadu_ps((const float *)(q + 3 * stride));
-            _MM_TRANSPOSE4_PS(w, x, y, z);
-            _mm_storeu_ps(tile + i * c + j, w);
-            _mm_storeu_ps(tile + (i + 1) * c + j, x);
-            _mm_storeu_ps(tile + (i + 2) * c + j, y);
-            _mm_storeu_ps(tile + (i + 3) * c + j, z);
+/* Columns that are neighbours are paired, element by element, then pairs of pairs, until a vector
+ * holds a row of the square; of bytes, two rows. */
+inline void transpose_square(uint8_t *to, int64_t c, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadl_epi64((const __m128i *)(q + j * stride)); };
+    const auto rows = [&](int i, __m128i v) {
+        _mm_storel_epi64((__m128i *)(to + i * c), v);
+        _mm_storel_epi64((__m128i *)(to + (i + 1) * c), _mm_unpackhi_epi64(v, v));
+    };
+    const __m128i a = _mm_unpacklo_epi8(column(0), column(1)),
+                  b = _mm_unpacklo_epi8(column(2), column(3)),
+                  d = _mm_unpacklo_epi8(column(4), column(5)),
+                  e = _mm_unpacklo_epi8(column(6), column(7));
+    const __m128i ab = _mm_unpacklo_epi16(a, b), de = _mm_unpacklo_epi16(d, e),
+                  ab4 = _mm_unpackhi_epi16(a, b), de4 = _mm_unpackhi_epi16(d, e);
+    rows(0, _mm_unpacklo_epi32(ab, de));
+    rows(2, _mm_unpackhi_epi32(ab, de));
+    rows(4, _mm_unpacklo_epi32(ab4, de4));
+    rows(6, _mm_unpackhi_epi32(ab4, de4));
+}
+inline void transpose_square(uint16_t *to, int64_t c, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadu_si128((const __m128i *)(q + j * stride)); };
+    const auto row = [&](int i, __m128i v) { _mm_storeu_si128((__m128i *)(to + i * c), v); };
+    const __m128i a = column(0), b = column(1), d = column(2), e = column(3), f = column(4),
+                  g = column(5), h = column(6), k = column(7);
+    for (int half = 0; half < 2; half++) {      /* rows 0 to 3, and 4 to 7 */
+        const __m128i ab = half ? _mm_unpackhi_epi16(a, b) : _mm_unpacklo_epi16(a, b),
+                      de = half ? _mm_unpackhi_epi16(d, e) : _mm_unpacklo_epi16(d, e),
+                      fg = half ? _mm_unpackhi_epi16(f, g) : _mm_unpacklo_epi16(f, g),
+                      hk = half ? _mm_unpackhi_epi16(h, k) : _mm_unpacklo_epi16(h, k);
+        const __m128i low = _mm_unpacklo_epi32(ab, de), high = _mm_unpacklo_epi32(fg, hk),
+                      low2 = _mm_unpackhi_epi32(ab, de), high2 = _mm_unpackhi_epi32(fg, hk);
+        row(4 * half, _mm_unpacklo_epi64(low, high));
+        row(4 * half + 1, _mm_unpackhi_epi64(low, high));
+        row(4 * half + 2, _mm_unpacklo_epi64(low2, high2));
+        row(4 * half + 3, _mm_unpackhi_epi64(low2, high2));
+    }
+}
+inline void transpose_square(uint32_t *to, int64_t c, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadu_ps((const float *)(q + j * stride)); };
+    const auto row = [&](int i, __m128 v) { _mm_storeu_ps((float *)(to + i * c), v); };
+    __m128 w = column(0), x = column(1), y = column(2), z = column(3);
+    _MM_TRANSPOSE4_PS(w, x, y, z);
+    row(0, w);
+    row(1, x);
+    row(2, y);
+    row(3, z);
+}
+inline void transpose_square(uint64_t *to, int64_t c, const char *q, int64_t stride) {
+    const __m128i a = _mm_loadu_si128((const __m128i *)q),
+                  b = _mm_loadu_si128((const __m128i *)(q + stride));
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi64(a, b));
+    _mm_storeu_si128((__m128i *)(to + c), _mm_unpackhi_epi64(a, b));
+}
+/* Four columns of eight elements as eight rows of four, which follow one another. */
+inline void transpose_four(uint8_t *to, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadl_epi64((const __m128i *)(q + j * stride)); };
+    const __m128i a = _mm_unpacklo_epi8(column(0), column(1)),
+                  b = _mm_unpacklo_epi8(column(2), column(3));
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi16(a, b));
+    _mm_storeu_si128((__m128i *)(to + 16), _mm_unpackhi_epi16(a, b));
+}
+inline void transpose_four(uint16_t *to, const char *q, int64_t stride) {
+    const auto column = [&](int j) { return _mm_loadu_si128((const __m128i *)(q + j * stride)); };
+    const __m128i a = column(0), b = column(1), d = column(2), e = column(3);
+    const __m128i low = _mm_unpacklo_epi16(a, b), low2 = _mm_unpacklo_epi16(d, e),
+                  high = _mm_unpackhi_epi16(a, b), high2 = _mm_unpackhi_epi16(d, e);
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(low, low2));
+    _mm_storeu_si128((__m128i *)(to + 8), _mm_unpackhi_epi32(low, low2));
+    _mm_storeu_si128((__m128i *)(to + 16), _mm_unpacklo_epi32(high, high2));
+    _mm_storeu_si128((__m128i *)(to + 24), _mm_unpackhi_epi32(high, high2));
+}
+/* Returns the number of columns that are done, up to the last row that squares fill. */
+template<class T>
+inline int64_t transpose_squares(T *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
+    if constexpr (sizeof(T) <= 2)
+        if (c == 4) {
+            for (int64_t i = 0; i + 8 <= r; i += 8)
+                transpose_four(tile + 4 * i, data + i * (int64_t)sizeof(T), stride);
+            return 4;
         }
+    for (int64_t j = 0; j + SIDE<T> <= c; j += SIDE<T>)
+        for (int64_t i = 0; i + SIDE<T> <= r; i += SIDE<T>)
+            transpose_square(tile + i * c + j, c, data + j * stride + i * (int64_t)sizeof(T),
+                             stride);
+    return c & ~(SIDE<T> - 1);
 }
 #endif
 
@@ -214,11 +288,11 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
         int64_t rows_done = 0, columns_done = 0;
         if (LOAD && row_stride == (int64_t)sizeof(T)) fetch_ahead(data, r * row_stride, c, stride);
 #if defined(__SSE2__)
-        if (LOAD && sizeof(T) == 4 && row_stride == 4) {
-            transpose_fours((float *)tile_, data, r, c, stride);
-            rows_done = r & ~(int64_t)3;
-            columns_done = c & ~(int64_t)3;
-        }
+        if constexpr (LOAD && sizeof(T) <= 8)
+            if (row_stride == (int64_t)sizeof(T)) {
+                columns_done = transpose_squares(tile, data, r, c, stride);
+                rows_done = r & ~(SIDE<T> - 1);
+            }
 #endif
         for (int64_t j = 0; j < c; j++, data += stride) {
             int64_t i = j < columns_done ? rows_done : 0;

@@ -137,6 +137,7 @@ template <bool MAX>
 int value_kernel(pt_call *call) {
     reduction_plan plan;
     if (int status = plan_dims(call, 0, plan)) return status;
+    without_repeats(plan);
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return choose<value_op<typename ordered_type<T>::type, MAX>, T, T, value_write>(call, plan);

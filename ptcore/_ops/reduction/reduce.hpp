@@ -28,6 +28,8 @@ constexpr int64_t COLUMN_WIDTH = 512;
 constexpr int64_t STATE_BYTES = 24;
 constexpr int64_t GROUP = 64;           /* rows reduced in one call */
 constexpr int64_t SMALL_ROWS = 1024;    /* inputs with at most this many elements get no plan */
+constexpr int64_t THIN = 4096;          /* rows of a matrix with so many elements, and at most */
+constexpr int64_t WIDEST_THIN = 32;     /* so many columns, are joined */
 constexpr int64_t TINY = 16;            /* rows up to this length are turned into columns */
 
 struct reduction_plan {
@@ -35,6 +37,7 @@ struct reduction_plan {
     int64_t outputs, count;             /* sizes of `kept` and `reduced` */
     int64_t shift;                      /* offset where the walk over the reduced dims begins */
     bool rows;                          /* the input is row-major and its last dims are reduced */
+    bool ordered;                       /* positions count in logical order */
 };
 
 /* Reads a dim list (empty: all dims) into a mask. */
@@ -52,8 +55,8 @@ inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim,
     return PT_OK;
 }
 
-/* `ordered`: positions must count in logical order; else the reduced dims
- * are walked in memory order. */
+/* `ordered`: positions must count in logical order; else the reduced dims are walked in memory
+ * order, those of stride 0 outermost. */
 inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered,
                            reduction_plan &plan) {
     plan.shift = 0;
@@ -70,7 +73,7 @@ inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bo
             s = -s;
         }
         int at = reduced++;
-        for (; !ordered && at > 0 && stride[at - 1] < s; --at) {
+        for (; !ordered && at > 0 && stride[at - 1] && (s == 0 || stride[at - 1] < s); --at) {
             size[at] = size[at - 1];
             stride[at] = stride[at - 1];
         }
@@ -81,6 +84,22 @@ inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bo
     plan.outputs = plan.kept.numel();
     plan.count = plan.reduced.numel();
     plan.rows = false;
+    plan.ordered = ordered;
+}
+
+/* Leaves out the reduced dim along which memory repeats itself, as after expand(); returns its
+ * size. An extremum does not change by repetition, and a sum is multiplied. */
+PT_NOINLINE int64_t without_repeats(reduction_plan &plan) {
+    space<1> &r = plan.reduced;
+    if (plan.ordered || r.ndim == 0 || r.stride[0][0] != 0 || r.size[0] < 2) return 1;
+    const int64_t times = r.size[0];
+    for (int d = 1; d < r.ndim; ++d) {
+        r.size[d - 1] = r.size[d];
+        r.stride[0][d - 1] = r.stride[0][d];
+    }
+    --r.ndim;
+    plan.count = r.numel();
+    return times;
 }
 
 /* Plans for a row-major input that is reduced over its last dims; false if it is not so. */
@@ -100,12 +119,13 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
     plan.reduced.push(plan.count, {1});
     plan.shift = 0;
     plan.rows = true;
+    plan.ordered = false;
     return true;
 }
 
 /* Plans over the dims of parameter `which`. An empty list means all dims, or none if the output has
  * as many elements as the input. */
-inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
+PT_NOINLINE int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
     bool mask[PT_MAX_DIM] = {false};
@@ -358,7 +378,7 @@ inline int reduce_rows(pt_call *call, const reducer &op, const source &from,
 }
 
 /* Reduces blocks of outputs that are neighbours in memory; those of many elements in chunks. */
-inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
+PT_NOINLINE int reduce_blocks(pt_call *call, const reducer &op, const source &from,
                          const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, width = at.width;
     const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width,
@@ -387,6 +407,43 @@ inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
     return PT_OK;
 }
 
+/* Reduces thin matrices that lie in one piece, over their rows: several rows are one of a wider
+ * matrix, whose states are merged. */
+PT_NOINLINE int reduce_thin(pt_call *call, const reducer &op, const source &from,
+                       const reduction_plan &plan, const lines &at, const sink &to) {
+    const int64_t width = at.width, S = op.state_size, folds = COLUMN_WIDTH / 2 / width,
+                  wide = folds * width, tall = plan.count / folds, rest = plan.count % folds;
+    scratch<char> states((wide + width) * S);
+    if (!states) return no_memory(call, (wide + width) * S);
+    reduction_plan folded;
+    folded.kept.push(wide, {1});
+    folded.reduced.push(tall, {wide});
+    folded.outputs = wide;
+    folded.count = tall;
+    folded.shift = 0;
+    folded.rows = folded.ordered = false;
+    sink keep;
+    keep.write = [](const sink &self, int64_t first, const void *found, int64_t n) {
+        memcpy(self.out + first * int64_t(self.a), found, size_t(n * int64_t(self.a)));
+    };
+    keep.out = states.data;
+    keep.a = double(S);
+    cursor<1> line(at.kept, 0);
+    for (int64_t first = 0; first < plan.outputs; first += width, line.next()) {
+        source x = from;
+        x.data += line.offset[0] * from.itemsize;
+        if (int status = reduce_blocks(call, op, x, folded, lines(folded), keep)) return status;
+        char *last = states.data + wide * S;
+        op.identity(last, width);
+        reduce_columns(op, last, x, tall * wide, space<1>(), max64(rest, 1), width, width, 0, rest);
+        for (int64_t j = 0; j < width; ++j)
+            for (int64_t k = j + width; k < wide + width; k += width)
+                op.merge(states.data + j * S, states.data + k * S);
+        to.write(to, first, states.data, width);
+    }
+    return PT_OK;
+}
+
 /* Runs `op` over the plan and passes the states of the outputs to the sink. */
 inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan,
                   const sink &to) {
@@ -407,7 +464,10 @@ inline int reduce(pt_call *call, const reducer &op, source from, const reduction
         return PT_OK;
     }
     const lines at(plan);
-    return at.stride == 1 || at.across != 1 || at.width < 8
+    if (!plan.ordered && at.across == 1 && at.width > 1 && at.width <= WIDEST_THIN &&
+        at.stride == at.width && at.outer.ndim == 0 && count * at.width >= THIN)
+        return reduce_thin(call, op, from, plan, at, to);
+    return (at.stride == 1 && count > 1) || at.across != 1 || at.width < 8
                ? reduce_rows(call, op, from, plan, at, to)
                : reduce_blocks(call, op, from, plan, at, to);
 }

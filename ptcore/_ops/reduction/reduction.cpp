@@ -409,29 +409,51 @@ struct fold_write {
     }
 };
 
+/* A sink for sums of terms that are repeated to.a times; to.out2 is the sink of their products. */
+template <class S>
+PT_NOINLINE void write_repeated(const sink &to, int64_t first, const void *states, int64_t n) {
+    const sink &inner = *reinterpret_cast<const sink *>(to.out2);
+    for (int64_t i = 0; i < n; ++i) {
+        S s = static_cast<const S *>(states)[i];
+        if constexpr (is_same<S, int64_t>) s = int64_t(uint64_t(s) * uint64_t(to.a));
+        else if constexpr (is_complex<S>) s = S{s.re * to.a, s.im * to.a};
+        else s = s * to.a;
+        inner.write(inner, first + i, &s, 1);
+    }
+}
+template <class S>
+PT_NOINLINE sink repeated(sink &inner, int64_t times) {
+    if (times == 1) return inner;
+    return {write_repeated<S>, nullptr, reinterpret_cast<char *>(&inner), double(times), 0};
+}
+
 template <class E, class O, class Fold>
-inline int fold_as(pt_call *call, const reduction_plan &plan, double count) {
+inline int fold_as(pt_call *call, const reduction_plan &plan, double count, int64_t times) {
     using op = fold_op<E, Fold>;
     using S = typename op::state;
     const op o;
     source from;
     if (int status = integer_source<E, O>(call, from)) return status;
-    return reduce(call, reducer_of(&o), from, plan, sink_of<O, S, fold_write>(call, count));
+    sink to = sink_of<O, S, fold_write>(call, count);
+    return reduce(call, reducer_of(&o), from, plan, repeated<S>(to, times));
 }
 template <class Fold>
 inline int fold_kernel(pt_call *call, bool mean) {
     reduction_plan plan;
     if (int status = plan_dims(call, 0, plan)) return status;
+    int64_t times = is_same<Fold, add_fold> ? without_repeats(plan) : 1;
     const double count = mean ? double(plan.count) : 1;
+    if (mean) times = 1;
     const bool widen = call->in[0].dtype != call->out[0].dtype;
-    if (call->out[0].dtype == PT_BOOL) return fold_as<int64_t, boolean, Fold>(call, plan, count);
+    if (call->out[0].dtype == PT_BOOL)
+        return fold_as<int64_t, boolean, Fold>(call, plan, count, times);
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using O = PT_TYPE(tag);
-        if constexpr (is_complex<O>) return fold_as<O, O, Fold>(call, plan, count);
-        else if constexpr (!is_float<O>) return fold_as<int64_t, O, Fold>(call, plan, count);
+        if constexpr (is_complex<O>) return fold_as<O, O, Fold>(call, plan, count, times);
+        else if constexpr (!is_float<O>) return fold_as<int64_t, O, Fold>(call, plan, count, times);
         else
-            return widen ? fold_as<double, O, Fold>(call, plan, count)
-                         : fold_as<compute<O>, O, Fold>(call, plan, count);
+            return widen ? fold_as<double, O, Fold>(call, plan, count, times)
+                         : fold_as<compute<O>, O, Fold>(call, plan, count, times);
     });
 }
 int sum_kernel(pt_call *call) { return fold_kernel<add_fold>(call, false); }
@@ -445,8 +467,10 @@ int nansum_kernel(pt_call *call) {
     return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         const known_sum_op<compute<T>> o;
+        const int64_t times = without_repeats(plan);
+        sink to = sink_of<T, double, fold_write>(call, 1);
         return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan,
-                      sink_of<T, double, fold_write>(call, 1));
+                      repeated<double>(to, times));
     });
 }
 
@@ -595,30 +619,55 @@ int logsumexp_kernel(pt_call *call) {
     });
 }
 
+/* to.a: how often each element was repeated */
 template <int KIND>
 struct truth_write {
     template <class O, class S>
-    static void apply(O &out, const S &s, const sink &, int64_t) {
-        out = O(KIND == COUNT ? s.truths : KIND == ANY ? s.truths > 0 : s.truths == s.seen);
+    static void apply(O &out, const S &s, const sink &to, int64_t) {
+        out = O(KIND == COUNT ? s.truths * int64_t(to.a)
+                : KIND == ANY ? s.truths > 0
+                              : s.truths == s.seen);
     }
 };
 
-template <int KIND>
-int truth_kernel(pt_call *call) {
-    reduction_plan plan;
-    if (int status = plan_dims(call, 0, plan)) return status;
-    using op = truth_op<KIND>;
-    using O = std::conditional_t<KIND == COUNT, int64_t, uint8_t>;
-    source from;
-    int status = visit<ALL>(call, call->in[0].dtype, [&](auto tag) {
+PT_NOINLINE int truth_source(pt_call *call, source &from) {
+    return visit<ALL>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         from = {call->in[0].data, int64_t(sizeof(T)), fetch_truth<T>, false};
         return int(PT_OK);
     });
-    if (status) return status;
+}
+/* any and all over dims of size 1 */
+PT_NOINLINE void copy_truths(pt_call *call, const reduction_plan &plan, const source &from) {
+    const lines at(plan);
+    parallel_for(plan.outputs, GRAIN, [&](int64_t begin, int64_t end) {
+        cursor<1> line(at.kept, begin / at.width);
+        for (int64_t o = begin, n; o < end; o += n, line.next()) {
+            const int64_t within = o % at.width;
+            n = min64(at.width - within, end - o);
+            const int64_t first = plan.shift + line.offset[0] + within * at.across;
+            from.fetch(output<uint8_t>(call) + o, from.data + first * from.itemsize,
+                       at.width == 1 ? 1 : at.across, n);
+        }
+    });
+}
+
+template <int KIND>
+int truth_kernel(pt_call *call) {
+    reduction_plan plan;
+    source from;
+    if (int status = plan_dims(call, 0, plan)) return status;
+    if (int status = truth_source(call, from)) return status;
+    using op = truth_op<KIND>;
+    using O = std::conditional_t<KIND == COUNT, int64_t, uint8_t>;
     const op o;
+    const double times = double(without_repeats(plan));
+    if (KIND != COUNT && plan.count == 1) {
+        copy_truths(call, plan, from);
+        return PT_OK;
+    }
     return reduce(call, reducer_of(&o), from, plan,
-                  sink_of<O, typename op::state, truth_write<KIND>>(call));
+                  sink_of<O, typename op::state, truth_write<KIND>>(call, times));
 }
 
 } // namespace

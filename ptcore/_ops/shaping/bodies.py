@@ -17,6 +17,7 @@ from ptcore._ops.functions import (
     cat,
     clone,
     complex_pair,
+    counted,
     cumsum,
     diagonal,
     expand,
@@ -24,7 +25,6 @@ from ptcore._ops.functions import (
     index_select,
     maximum,
     overwritten,
-    places_among,
     reshape,
     row_major,
     scatter_amax,
@@ -176,7 +176,7 @@ def _interleaved(op, n, repeats, output_size, device):
         raise RuntimeError(f"{op}: repeats must not be negative, got {int(amin(repeats))}")
     total = int(ends[-1]) if n else 0
     _check_output(op, output_size, total)
-    return places_among(ends, arange(total, device=device), True)
+    return cumsum(counted(ends, None, total + 1)[:total], 0)            # an integer ends where the next one begins
 
 
 def roll(input, shifts, dims):

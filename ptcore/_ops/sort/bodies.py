@@ -12,6 +12,7 @@ from ptcore._ops.functions import (
     clone,
     cumsum,
     gather,
+    index_select,
     median_along,
     median_of,
     permute,
@@ -60,8 +61,12 @@ def _runs(values):
     return cat([first, values[1:] != values[:-1]], 0) if values.numel() > 1 else first
 
 
-def _counted_runs(new, n, device):
-    starts = new.nonzero().reshape(-1)
+def _starts(new):
+    """Where runs begin: read once for the values and for the counts."""
+    return new.nonzero().reshape(-1)
+
+
+def _counted_runs(starts, n, device):
     ends = cat([starts[1:], full((1,), n, dtype=INT64, device=device)], 0) if starts.numel() else starts
     return ends - starts
 
@@ -72,13 +77,14 @@ def unique(input, sorted, return_inverse, return_counts, dim):
     flat = reshape(input, (-1,))
     values, order = sort(flat, 0)
     new = _runs(values)
-    result = [values[new]]
+    starts = _starts(new)
+    result = [index_select(values, 0, starts)]
     if return_inverse:
         number = cumsum(new, 0) - 1
         inverse = scatter_src(zeros_like(order), 0, order, number)
         result.append(reshape(inverse, input.shape))
     if return_counts:
-        result.append(_counted_runs(new, flat.numel(), flat.device))
+        result.append(_counted_runs(starts, flat.numel(), flat.device))
     return tuple(result) if len(result) > 1 else result[0]
 
 
@@ -87,11 +93,12 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
         return _unique_slices("unique_consecutive", input, dim, return_inverse, return_counts, False)
     flat = reshape(input, (-1,))
     new = _runs(flat)
-    result = [flat[new]]
+    starts = _starts(new)
+    result = [index_select(flat, 0, starts)]
     if return_inverse:
         result.append(reshape(cumsum(new, 0) - 1, input.shape))
     if return_counts:
-        result.append(_counted_runs(new, flat.numel(), flat.device))
+        result.append(_counted_runs(starts, flat.numel(), flat.device))
     return tuple(result) if len(result) > 1 else result[0]
 
 
@@ -111,13 +118,13 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
         new = cat([full((1,), True, device=x.device), differ], 0)
     else:
         new = full((n,), True, device=x.device)
-    kept = order[new]
-    result = [x.index_select(dim, kept)]
+    starts = _starts(new)
+    result = [x.index_select(dim, index_select(order, 0, starts))]
     if return_inverse:
         number = cumsum(new, 0) - 1
         result.append(scatter_src(zeros_like(order), 0, order, number))
     if return_counts:
-        result.append(_counted_runs(new, n, x.device))
+        result.append(_counted_runs(starts, n, x.device))
     return tuple(result) if len(result) > 1 else result[0]
 
 

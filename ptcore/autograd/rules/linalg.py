@@ -19,15 +19,20 @@ from ptcore._ops.functions import (
     expand,
     gather,
     imag,
+    index_copy,
+    index_select,
     matmul,
+    nonzero,
     real,
     slice,
     transpose,
     tril,
     triu,
     unsqueeze,
+    vector_norm,
     where,
 )
+from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
 from ptcore.autograd.helpers import adjoint_of as adjoint
@@ -469,9 +474,38 @@ def adjugate(A):
     return found * sign, sum_of(diagonal(matmul(A, found), 0, -2, -1), -1) * (sign / n)
 
 
+def apart(A, chosen, usual, other):
+    """``usual`` of a batch, and ``other`` of its matrices where a mask is true. The usual way gets the identity in
+    their place, so that nothing that is not finite enters its derivatives."""
+    n = A.shape[-1]
+    at = nonzero(chosen.reshape(-1), as_tuple=False).reshape(-1)
+    flat = A.reshape(-1, n, n)
+    special = other(index_select(flat, 0, at))
+    if at.shape[0] == flat.shape[0]:
+        return special.reshape(A.shape)
+    one = eye(n, dtype=A.dtype, device=A.device)
+    found = usual(where(as_matrix(chosen.reshape(-1)), one, flat))
+    return index_copy(found, 0, at, special).reshape(A.shape)
+
+
+def ill_conditioned(A, inverse):
+    """A mask of the matrices that smooth_cofactors may find close to singular. The product of the norms of Frobenius is
+    not below the quotient of the largest singular value by the least."""
+    product = frobenius(A) * frobenius(inverse)
+    return ~(product < 1 / close_to_singular(product))
+
+
+def frobenius(x):
+    return vector_norm(x.abs() if x.dtype.is_complex else x, 2.0, [-2, -1], False)
+
+
+def close_to_singular(s):
+    """The ratio of singular values below which nothing is divided by one."""
+    return 2.0 ** (-12 if s.dtype.itemsize == 4 else -26)
+
+
 def smooth_cofactors(A):
-    """The derivative of the determinant as a function that has derivatives of every order at singular matrices, too;
-    None if all are far from singular.
+    """The derivative of the determinant as a function that has derivatives of every order at singular matrices, too.
 
     In the bases of singular vectors, which are constants, A is B. Its block of the large singular values has an inverse
     P; the rest C = B22 - B21 P B12 is small, and nothing is divided by it:
@@ -480,10 +514,10 @@ def smooth_cofactors(A):
     n = A.shape[-1]
     u, s, vh = _linalg_svd(A.detach(), False, True)
     largest = slice(s, -1, 0, 1, 1)
-    large = s > largest * 2.0 ** (-12 if s.dtype.itemsize == 4 else -26)
+    large = s > largest * close_to_singular(s)
     r = int(sum_of(large, -1).min())
     if r == n:
-        return None
+        return inverse_cofactors(A)
     b = matmul(matmul(adjoint(u), A), adjoint(vh))
     upper, lower = slice(b, -2, 0, r, 1), slice(b, -2, r, n, 1)
     rest = slice(lower, -1, r, n, 1)
@@ -501,15 +535,23 @@ def smooth_cofactors(A):
     return matmul(matmul(u, adjoint(adj)), vh) * as_matrix(conj_of(u.det() * vh.det()))
 
 
+def inverse_cofactors(A):
+    return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(A.det()))
+
+
 def cofactors(A, out):
     """The derivative of the determinant: the inverse's adjoint times the determinant. For a singular matrix it is
-    computed from the products of all singular values but one."""
-    if differentiated() and A.shape[-1] and known(A):
-        found = smooth_cofactors(A)
-        if found is not None:
-            return found
-    elif zeros_among(out == 0):
-        return singular_cofactors(A)
+    computed from the products of all singular values but one. If it is differentiated itself, matrices close to
+    singular have a way of their own."""
+    if not differentiated():
+        if zeros_among(out == 0):
+            return apart(A, out == 0, inverse_cofactors, singular_cofactors)
+    elif A.shape[-1] and known(A):
+        inverse = _linalg_inv(A, False)[0]
+        close = ill_conditioned(A.detach(), inverse.detach())
+        if bool(any_of(close)):
+            return apart(A, close, inverse_cofactors, smooth_cofactors)
+        return adjoint(inverse) * as_matrix(conj_of(out))
     return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(out))
 
 

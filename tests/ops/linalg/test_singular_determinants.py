@@ -7,6 +7,7 @@ import pytest
 
 import ptcore
 from ptcore import func
+from ptcore.autograd.rules import linalg
 
 pytestmark = pytest.mark.core
 
@@ -81,3 +82,30 @@ def test_complex():
         x = ptcore.tensor(a).requires_grad_()
         return ptcore.autograd.grad(ptcore.linalg.det(x).real, x)[0].numpy()
     np.testing.assert_allclose(second, (slope(a + step) - slope(a - step)) / 2, atol=1e-12)
+
+
+MODES = {"backward": lambda f, x: func.grad(lambda x: f(x).sum())(x),
+         "forward": lambda f, x: func.jacfwd(lambda x: f(x).sum())(x)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("singular", [[], [1], [0, 2, 3], [0, 1, 2, 3]])
+def test_singular_ones_alone(monkeypatch, mode, singular):
+    """The regular matrices of a batch are no reason for singular values, and singular ones change nothing of theirs."""
+    decomposed = []
+    svd = linalg._linalg_svd
+
+    def counting(A, *rest):
+        decomposed.append(A.reshape(-1, 3, 3).shape[0])
+        return svd(A, *rest)
+    monkeypatch.setattr(linalg, "_linalg_svd", counting)
+    batch = np.stack([CASES["regular"] + k for k in range(4)])
+    for k in singular:
+        batch[k] = CASES[("rank 2", "rank 1", "rank 0", "nearly singular")[k]]
+    x = ptcore.tensor(batch.reshape(2, 2, 3, 3))
+    first = MODES[mode](ptcore.linalg.det, x).numpy().reshape(-1, 3, 3)
+    np.testing.assert_allclose(first, [by_hand(a, 1) for a in batch], atol=1e-12)
+    assert max(decomposed, default=0) <= len(singular) and bool(decomposed) == bool(singular)
+    second = func.grad(lambda x: MODES[mode](ptcore.linalg.det, x)[..., 0, 0].sum())(x).numpy()
+    np.testing.assert_allclose(second.reshape(-1, 3, 3), [by_hand(a, 2)[0, 0] for a in batch], atol=1e-7)
+    assert max(decomposed, default=0) <= len(singular) and bool(decomposed) == bool(singular)
