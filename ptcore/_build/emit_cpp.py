@@ -133,6 +133,7 @@ def optable(ops):
         row = op.row
         letters = "".join(a.letter for a in op.args)
         argnames = ",".join(a.name for a in op.args)
+        words = ";".join(f"{k}:{'|'.join(a.choices)}" for k, a in enumerate(op.args) if a.choices)
         npositional = sum(not a.keyword_only for a in op.args)
         saved = ", ".join(str(code) for code, _ in op.saved) or "0"
         need = ", ".join(str(mask) for _, mask in op.saved) or "0"
@@ -143,7 +144,7 @@ def optable(ops):
         hint = f'"{row.hint}"' if row.hint else "NULL"
         out = OUT[row.out] if row.kind == "elementwise" else 0
         text.append(
-            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {sparse}, {hint}, '
+            f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", "{words}", {kernel}, "{op.family}", {node}, {sparse}, {hint}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {layout(row)}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {int(emit_shapes.takes_positions(op))}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "

@@ -48,6 +48,7 @@ typedef struct pt_opinfo {
     const char *row;            /* the row's own name, unique */
     const char *letters;        /* a letter for each parameter: see table/schema.py */
     const char *argnames;       /* comma-separated */
+    const char *words;          /* the words that arguments may be: "3:nearest|linear;5:a|b" */
     const char *kernel;         /* NULL: none */
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: derived from the op's name */

@@ -42,10 +42,12 @@ cdef (PyObject *)[4096] _words      # by op: the allowed words of its arguments
 cdef tuple choices_of(int op, int k):
     """The words that are allowed for the argument at position k of an op."""
     cdef tuple words
+    cdef dict own
     if _words[op] == NULL:
-        from ptcore._ops import row
-        words = tuple([a.choices for a in row(info(op).row.decode()).args])
-        if _words[op] == NULL:          # another thread may have filled it during the import
+        text = info(op).words.decode()
+        own = {int(at): tuple(names.split("|")) for at, _, names in [x.partition(":") for x in text.split(";") if x]}
+        words = tuple([own.get(i) for i in range(len(info(op).letters.decode()))])
+        if _words[op] == NULL:          # another thread may have filled it meanwhile
             Py_INCREF(words)
             _words[op] = <PyObject *>words
     return <tuple>(<tuple>_words[op])[k]

@@ -19,6 +19,7 @@ cdef extern from "_opinfo.h":
         const char *row
         const char *letters
         const char *argnames
+        const char *words
         const char *kernel
         const char *family
         const char *node

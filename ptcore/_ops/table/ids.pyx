@@ -202,7 +202,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     o = &INFO[op]
     memset(o, 0, sizeof(pt_opinfo))
     o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
-    o.row = o.name
+    o.row, o.words = o.name, b""
     o.shape = said_by_python
     o.kernel = texts[0]
     o.kind = PT_COMPOSITE if custom else PT_STRUCTURED
