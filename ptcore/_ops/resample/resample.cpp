@@ -9,6 +9,8 @@
  * dim. Positions are computed in the type of the computation, as in PyTorch, since rounding
  * decides which numbers are taken.
  */
+#include "channels_last.hpp"
+#include "copy_run.hpp"
 #include "spatial.hpp"
 
 #include <atomic>
@@ -148,6 +150,32 @@ inline void add_run(E *PT_RESTRICT to, const S *PT_RESTRICT from, E weight, int6
         for (int64_t i = 0; i < n; ++i) to[i] += weight * convert<E>(from[i]);
 }
 
+/* to[i] = the sum over taps of weight[k] * from[index[k] * inner + i], rounded once; a single tap is
+ * a copy */
+template <class E, class S>
+inline void weighted(S *PT_RESTRICT to, const S *from, int64_t inner, const int64_t *index,
+                     const E *weight, int taps, E *sums, int64_t n) {
+    const S *PT_RESTRICT first = from + index[0] * inner;
+    if (taps == 1) return copy_run(to, first, size_t(n) * sizeof(S));
+    if (taps == 2) {
+        const S *PT_RESTRICT second = from + index[1] * inner;
+        const E u = weight[0], v = weight[1];
+        if constexpr (is_same<S, half>) {
+            add_run(sums, first, u, n, true);
+            add_run(sums, second, v, n, false);
+            store(to, sums, n);
+        } else
+            for (int64_t i = 0; i < n; ++i)
+                to[i] = convert<S>(u * convert<E>(first[i]) + v * convert<E>(second[i]));
+        return;
+    }
+    E *total;
+    if constexpr (is_same<E, S>) total = to;
+    else total = sums;
+    for (int k = 0; k < taps; ++k) add_run(total, from + index[k] * inner, weight[k], n, k == 0);
+    if constexpr (!is_same<E, S>) store(to, sums, n);
+}
+
 template <bool TRANSPOSED>
 int resample_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->out[0];
@@ -158,8 +186,12 @@ int resample_kernel(pt_call *call) {
     const double factor = call->params[4].d;
     const int64_t in = x.sizes[dim], out = y.sizes[dim], small = TRANSPOSED ? out : in,
                   large = TRANSPOSED ? in : out;
+    const memory_order order(x.ndim, runs_channels_last(x, y));
     int64_t outer = 1, inner = 1;
-    for (int d = 0; d < x.ndim; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : x.sizes[d];
+    for (int k = 0, behind = 0; k < x.ndim; ++k) {
+        if (order[k] == dim) behind = 1;
+        else (behind ? inner : outer) *= x.sizes[order[k]];
+    }
     if (y.numel == 0) return PT_OK;
     if (small == 0) return fail(call, PT_RUNTIME_ERROR, "a dim of size 0 cannot be resampled");
     return visit<bit(PT_UINT8) | FLOATS>(call, x.dtype, [&](auto tag) {
@@ -199,12 +231,9 @@ int resample_kernel(pt_call *call) {
                             to[o] = convert<S>(sum);
                         }
                     else
-                        for (int64_t o = 0; o < out; ++o) {
-                            for (int k = 0; k < of.taps; ++k)
-                                add_run(sums.data, from + of.index[o * of.taps + k] * inner,
-                                        of.weight[o * of.taps + k], n, k == 0);
-                            store(to + o * inner, sums.data, n);
-                        }
+                        for (int64_t o = 0; o < out; ++o)
+                            weighted(to + o * inner, from, inner, of.index.data + o * of.taps,
+                                     of.weight.data + o * of.taps, of.taps, sums.data, n);
                 }
             });
         return enough ? int(PT_OK) : no_memory(call, out * piece * int64_t(sizeof(E)));
