@@ -5,9 +5,9 @@ those of meson.build, which knows the flags.
 """
 GROUPS = {
     # What follows indices has no lanes, rows of small matrices are short: v3 gives something, v4 nothing more.
-    "narrow": ("index", "advanced_index", "shape", "sort", "pooling"),
+    "narrow": ("index", "advanced_index", "shape", "sort", "pooling", "resample"),
     # Wrappers of libraries and data movement gain nothing from a higher level: compiled once.
-    "base": ("search", "place", "margin", "resample", "pad"),
+    "base": ("search", "place", "margin", "pad"),
     # The same, and too large for what they are worth at -O3.
     "modest": ("grid_sample", "scatter_reduce", "segments", "histogram"),
     # The time goes to the library, or to chains of comparisons and calls: compiled once, for size.

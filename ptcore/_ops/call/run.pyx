@@ -238,21 +238,30 @@ cdef bint args_need_grad(object args):
     return False
 
 
-cdef void lay_channels_last(Call *c) noexcept:
-    """Decides that a call runs in the channels-last memory format: where a tensor with as many dims as the result has
-    it. Results of that many dims are laid so, and the kernel writes them (kernel.h, (b))."""
-    cdef Out *o
+cdef bint asks_for_channels_last(Call *c, int rank) noexcept:
+    """Whether a tensor of the call with this many dims has the channels-last memory format; of a list all."""
     cdef Tensor t
-    cdef int k, rank = c.outs[0].ndim
-    if rank < 4 or rank > 5 or (c.column != DEVICE_CPU and c.column != DEVICE_META):
-        return
+    cdef bint found = False
+    cdef int k
     for k in range(c.nin):
         if c.tensors[k] == NULL:
             continue
         t = <Tensor>c.tensors[k]
         if t.rank == rank and is_channels_last(rank, t.dims, t.dims + rank):
-            break
-    else:
+            found = True
+        elif c.o.lists:
+            return False
+    return found
+
+
+cdef void lay_channels_last(Call *c) noexcept:
+    """Decides whether a call runs in the channels-last memory format. Then results with as many dims as the first are
+    laid so, and the kernel writes them (kernel.h, (b))."""
+    cdef Out *o
+    cdef int k, rank = c.outs[0].ndim
+    if rank < 4 or rank > 5 or (c.column != DEVICE_CPU and c.column != DEVICE_META):
+        return
+    if not asks_for_channels_last(c, rank):
         return
     c.last = True
     for k in range(c.nout):
@@ -296,9 +305,8 @@ cdef inline Tensor allocated(Call *c, Out *o):
 
 cdef Tensor in_format(Call *c, Tensor x):
     """A result that a kernel has written row-major, in the memory format that the op keeps from its inputs."""
-    cdef Tensor t, lead = <Tensor>c.lead
+    cdef Tensor lead = <Tensor>c.lead
     cdef int64_t[64] strides
-    cdef int k
     if c.o.contiguous & LAYOUT:
         if lead.flags & PT_NONCONTIGUOUS and x.rank == lead.rank and same_sizes(x.rank, x.dims, lead.dims):
             strides_like(x.rank, x.dims, lead.dims + x.rank, strides)
@@ -306,13 +314,7 @@ cdef Tensor in_format(Call *c, Tensor x):
         return x
     if x.rank < 4 or x.rank > 5 or x.rank != lead.rank or is_channels_last(x.rank, x.dims, x.dims + x.rank):
         return x
-    for k in range(c.nin):
-        if c.tensors[k] == NULL:
-            continue
-        t = <Tensor>c.tensors[k]
-        if t.rank == x.rank and is_channels_last(t.rank, t.dims, t.dims + t.rank):
-            break
-    else:
+    if not asks_for_channels_last(c, x.rank):
         return x
     channels_last_strides(x.rank, x.dims, strides)
     return laid(c, x, strides)

@@ -17,6 +17,7 @@
 namespace {
 
 constexpr int64_t CHANNELS = 256;       /* of one position that are walked at once */
+constexpr int TAPS = 4;                 /* of one window that are read in one pass */
 
 /* A channels-last call: the windows of positions, blocks of channels. */
 struct last_pool {
@@ -46,14 +47,41 @@ struct last_pool {
                     f((u * b.in + v) * w.in + q, image * x.stride[0] + u * x.stride[2] +
                                                      v * x.stride[3] + q * x.stride[4]);
     }
-    /* m channels of a position, from channel c0 on, as E: in place, or in the buffer */
-    template <class E, class S>
-    const E *channels(int64_t offset, int64_t c0, int64_t m, E *buffer) const {
-        const S *from = reinterpret_cast<const S *>(x.data) + offset + c0 * x.stride[1];
-        if constexpr (is_same<E, S>)
-            if (x.stride[1] == 1) return from;
-        load(buffer, from, x.stride[1], m);
-        return buffer;
+    /* Calls f(x, places, first) for the taps of a window, TAPS at a time: x[t] are m channels of tap
+     * t, from channel c0 on, where they lie, or as E in the buffers. The last taps are filled up by
+     * the last one, or by `fill`. False if no tap lies inside the input. */
+    template <class E, class S, class F>
+    bool each_taps(int64_t image, int64_t i, int64_t j, int64_t o, int64_t c0, int64_t m,
+                   E (*buffer)[CHANNELS], const S *fill, F &&f) const {
+        const bool in_place = !is_same<S, half> && x.stride[1] == 1;
+        const S *from[TAPS];
+        int64_t places[TAPS];
+        int n = 0;
+        bool first = true;
+        const auto flush = [&] {
+            for (int t = n; t < TAPS; ++t) {
+                from[t] = fill ? fill : from[n - 1];
+                places[t] = places[n - 1];
+            }
+            if (in_place) f(from, places, first);
+            else {
+                const E *wide[TAPS];
+                for (int t = 0; t < TAPS; ++t) {
+                    load(buffer[t], from[t], from[t] == fill ? 1 : x.stride[1], m);
+                    wide[t] = buffer[t];
+                }
+                f(wide, places, first);
+            }
+            n = 0;
+            first = false;
+        };
+        each_tap(image, i, j, o, [&](int64_t at, int64_t offset) {
+            from[n] = reinterpret_cast<const S *>(x.data) + offset + c0 * x.stride[1];
+            places[n++] = at;
+            if (n == TAPS) flush();
+        });
+        if (n) flush();
+        return !first;
     }
 };
 
@@ -66,14 +94,28 @@ inline E *in_place_or(S *result, E *buffer) {
 
 /* ---- maximum ----------------------------------------------------------------------------- */
 
-template <class E>
-inline void max_tap(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const E *PT_RESTRICT x,
-                    place_type<E> at, int64_t n) {
+template <bool FIRST, class E, class S>
+inline void max_taps(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const S *const *x,
+                     const int64_t *at, int64_t n) {
+    const S *PT_RESTRICT a = x[0], *PT_RESTRICT b = x[1], *PT_RESTRICT c = x[2],
+            *PT_RESTRICT d = x[3];
+    const auto where = [at](int t) { return place_type<E>(at[t]); };
+    const place_type<E> p0 = where(0), p1 = where(1), p2 = where(2), p3 = where(3);
     PT_IVDEP
-    for (int64_t c = 0; c < n; ++c) {
-        const bool better = (x[c] > best[c]) | (x[c] != x[c]);
-        best[c] = better ? x[c] : best[c];
-        place[c] = better ? at : place[c];
+    for (int64_t i = 0; i < n; ++i) {
+        E top = FIRST ? convert<E>(a[i]) : best[i];
+        place_type<E> at_top = FIRST ? p0 : place[i];
+        const auto look = [&](E v, place_type<E> p) {
+            const bool better = (v > top) | (v != v);
+            top = better ? v : top;
+            at_top = better ? p : at_top;
+        };
+        if (!FIRST) look(convert<E>(a[i]), p0);
+        look(convert<E>(b[i]), p1);
+        look(convert<E>(c[i]), p2);
+        look(convert<E>(d[i]), p3);
+        best[i] = top;
+        place[i] = at_top;
     }
 }
 
@@ -83,22 +125,16 @@ void max_last(pt_call *call, const last_pool &w, S none) {
     w.each_position(4, [&](int64_t r, int64_t n, int64_t i, int64_t j, int64_t o) {
         for (int64_t c0 = 0; c0 < w.c; c0 += CHANNELS) {
             const int64_t m = min64(CHANNELS, w.c - c0);
-            E buffer[CHANNELS], made[CHANNELS];
+            E buffer[TAPS][CHANNELS], made[CHANNELS];
             place_type<E> place[CHANNELS];
             S *values = output<S>(call) + r * w.c + c0;
             int64_t *PT_RESTRICT indices = output<int64_t>(call, 1) + r * w.c + c0;
             E *best = in_place_or(values, made);
-            bool first = true;
-            w.each_tap(n, i, j, o, [&](int64_t at, int64_t offset) {
-                const E *x = w.channels<E, S>(offset, c0, m, buffer);
-                if (!first) return max_tap(best, place, x, place_type<E>(at), m);
-                for (int64_t c = 0; c < m; ++c) {
-                    best[c] = x[c];
-                    place[c] = place_type<E>(at);
-                }
-                first = false;
-            });
-            if (first)                  /* no tap lies inside the input */
+            const auto look = [&](auto x, const int64_t *at, bool first) {
+                if (first) max_taps<true>(best, place, x, at, m);
+                else max_taps<false>(best, place, x, at, m);
+            };
+            if (!w.each_taps<E, S>(n, i, j, o, c0, m, buffer, nullptr, look))
                 for (int64_t c = 0; c < m; ++c) {
                     best[c] = convert<E>(none);
                     place[c] = 0;
@@ -183,21 +219,40 @@ inline void add_channels(E *PT_RESTRICT sum, const S *PT_RESTRICT x, int64_t n) 
     for (int64_t c = 0; c < n; ++c) sum[c] = plus(sum[c], convert<E>(x[c]));
 }
 
+template <bool FIRST, class E, class S>
+inline void add_taps(E *PT_RESTRICT sum, const S *const *x, int64_t n) {
+    const S *PT_RESTRICT a = x[0], *PT_RESTRICT b = x[1], *PT_RESTRICT c = x[2],
+            *PT_RESTRICT d = x[3];
+    PT_IVDEP
+    for (int64_t i = 0; i < n; ++i) {
+        const E before = FIRST ? E(0) : sum[i];
+        sum[i] = plus(plus(plus(plus(before, convert<E>(a[i])), convert<E>(b[i])), convert<E>(c[i])),
+                      convert<E>(d[i]));
+    }
+}
+
 template <class E, class S>
 void mean_last(pt_call *call, const last_pool &w, const share_of &share) {
+    const S zeros[CHANNELS] = {};       /* beside the last taps of a window: no sum is -0 */
     w.each_position(4, [&](int64_t r, int64_t n, int64_t i, int64_t j, int64_t o) {
         const E by = E(share(i, j, o));
         for (int64_t c0 = 0; c0 < w.c; c0 += CHANNELS) {
             const int64_t m = min64(CHANNELS, w.c - c0);
-            E buffer[CHANNELS], made[CHANNELS];
+            E buffer[TAPS][CHANNELS], made[CHANNELS];
             S *to = output<S>(call) + r * w.c + c0;
             E *PT_RESTRICT sum = in_place_or(to, made);
-            for (int64_t c = 0; c < m; ++c) sum[c] = E(0);
-            w.each_tap(n, i, j, o, [&](int64_t, int64_t offset) {
-                add_channels(sum, w.channels<E, S>(offset, c0, m, buffer), m);
-            });
-            for (int64_t c = 0; c < m; ++c) sum[c] = divided(sum[c], by);
-            if constexpr (!is_same<E, S>) store(to, sum, m);
+            const auto add = [&](auto x, const int64_t *, bool first) {
+                if (first) add_taps<true>(sum, x, m);
+                else add_taps<false>(sum, x, m);
+            };
+            if (!w.each_taps<E, S>(n, i, j, o, c0, m, buffer, zeros, add))
+                for (int64_t c = 0; c < m; ++c) sum[c] = E(0);
+            if constexpr (is_same<S, bfloat16>)
+                for (int64_t c = 0; c < m; ++c) to[c] = convert<S>(divided(sum[c], by));
+            else {
+                for (int64_t c = 0; c < m; ++c) sum[c] = divided(sum[c], by);
+                if constexpr (!is_same<E, S>) store(to, sum, m);
+            }
         }
     });
 }
