@@ -15,7 +15,7 @@ from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of
 from ptcore._dtype cimport as_code, dtype_of
 from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._random cimport next_random
-from ptcore._shape cimport channels_dim, channels_last_strides, is_channels_last, read_sizes, same_sizes, strides_like
+from ptcore._shape cimport channels_last_strides, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
@@ -269,28 +269,6 @@ cdef void lay_channels_last(Call *c) noexcept:
         if o.ndim == rank and not o.laid:
             channels_last_strides(rank, o.sizes, o.strides)
             o.laid = True
-
-
-cdef bint dense_channels_last(Tensor x) noexcept:
-    """Whether the elements of four or five dims follow each other in channels-last order."""
-    cdef int64_t step = 1
-    cdef int i, d
-    for i in range(x.rank):
-        d = channels_dim(i, x.rank)
-        if x.dims[d] != 1 and x.dims[x.rank + d] != step:
-            return False
-        step *= x.dims[d]
-    return True
-
-
-cdef Tensor in_channels_last(Tensor x):
-    """x's values in channels-last order, without history."""
-    cdef int64_t[64] strides
-    cdef Tensor r
-    channels_last_strides(x.rank, x.dims, strides)
-    r = new_strided(x.dt, x.rank, x.dims, strides, x.storage.device, x.storage.device_index)
-    copy_into(r, x)
-    return r
 
 
 cdef inline Tensor allocated(Call *c, Out *o):

@@ -1,6 +1,7 @@
 /* Convolution in the channels-last format: the results of a row of positions are a matrix product.
  *
- *    out[position][filter] += source[position * step + offset][channel] * weight[tap][channel][filter]
+ *    out[position][filter] += source[position * step + offset][channel] *
+ *                             weight[tap][channel][filter]
  *
  * for runs of taps that are neighbours in a row, whose channels are one run of memory. A unit of
  * work is some rows of results; its part of the source is laid out with its zeros around it, unless
@@ -13,13 +14,14 @@
 
 namespace {
 
-/* Neighbouring taps in a row of the source: places from the unit's first row, and the tap's number
- * in the panels. */
+/* Neighbouring taps in a row of the source: places from the unit's first row, and the number of
+ * the first in the panels. */
 struct tap_run {
     int64_t depth, height, width, many, first;
 };
 
-/* The taps of a phase in the order of their places; i, j, k are their indices in the axes' lists. */
+/* The taps of a phase in the order of their places; i, j, k are their indices in the lists of the
+ * axes. */
 struct ordered_taps {
     const geometry &g;
     const phase &p;
@@ -45,7 +47,8 @@ struct ordered_taps {
     int64_t runs(tap_run *to, bool apart) const {
         int64_t n = 0;
         each([&](int64_t number, int64_t i, int64_t j, int64_t k) {
-            const tap_run run{g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[k], 1, number};
+            const tap_run run{g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[k], 1,
+                              number};
             if (n && !apart) {
                 tap_run &last = to[n - 1];
                 if (last.depth == run.depth && last.height == run.height &&
@@ -117,7 +120,8 @@ struct convolution_last {
 
     /* Panels [group][panel][tap][channel][filter] of a phase; filters that do not exist are 0. */
     void pack(T *to, const phase &p) const {
-        const int64_t by_filter = weight.stride[transposed], by_channel = weight.stride[!transposed],
+        const int64_t by_filter = weight.stride[transposed],
+                      by_channel = weight.stride[!transposed],
                       by_group = weight.stride[0] * (transposed ? g.channels : g.filters);
         const ordered_taps taps(g, p);
         parallel_for(g.groups * panels, grain_rows(p.taps * g.channels * WIDTH),
@@ -194,8 +198,8 @@ struct convolution_last {
                 for (int r = 0; r < n; ++r)
                     for (int64_t f = 0; f < filters; ++f) at[r * next + f] = start[f];
             if (k == 0) continue;
-            shared_outer<T>(n, vectors)(k, from + q * step, step, 1, panel, WIDTH, whole ? at : edge,
-                                        whole ? next : WIDTH, T(1), whole);
+            shared_outer<T>(n, vectors)(k, from + q * step, step, 1, panel, WIDTH,
+                                        whole ? at : edge, whole ? next : WIDTH, T(1), whole);
             for (int r = 0; r < n && !whole; ++r)
                 for (int64_t f = 0; f < filters; ++f) at[r * next + f] += edge[r * WIDTH + f];
         }
@@ -277,10 +281,11 @@ struct convolution_last {
             const int64_t q0 = u * width, many = min64(width, positions() - q0);
             const T *from = reinterpret_cast<const T *>(source.data) + q0 * all_channels;
             for (int64_t k = 0; k < g.groups * panels; ++k) {
-                const int64_t group = k / panels, f = k % panels * WIDTH, at = group * g.filters + f;
+                const int64_t group = k / panels, f = k % panels * WIDTH,
+                              at = group * g.filters + f;
                 row_of(from + group * g.channels, all_channels, g.channels,
-                       bank + k * g.channels * WIDTH, out + q0 * all_filters + at, all_filters, many,
-                       min64(WIDTH, g.filters - f), biases + at);
+                       bank + k * g.channels * WIDTH, out + q0 * all_filters + at, all_filters,
+                       many, min64(WIDTH, g.filters - f), biases + at);
             }
             return true;
         }
@@ -293,10 +298,12 @@ struct convolution_last {
         if (!laid) return false;
         const T *at = reinterpret_cast<const T *>(source.data) + n0 * source.stride[0] +
                       i * a.step * source.stride[2] + j0 * b.step * source.stride[3];
-        for (int64_t n = n0; n < n1 && !direct; ++n) lay(laid.data + (n - n0) * image, n, i, j0, j1);
+        for (int64_t n = n0; n < n1 && !direct; ++n)
+            lay(laid.data + (n - n0) * image, n, i, j0, j1);
         for (int64_t number = 0; number < phases; ++number)
-            multiply(phase(g, number), taps + runs_at[number], runs_at[number + 1] - runs_at[number],
-                     bank + panel_at[number], biases, direct ? at : laid.data,
+            multiply(phase(g, number), taps + runs_at[number],
+                     runs_at[number + 1] - runs_at[number], bank + panel_at[number], biases,
+                     direct ? at : laid.data,
                      direct ? source.stride[0] : image, direct ? source.stride[2] : high * line,
                      direct ? source.stride[3] : line, n0, n1, i, j0, j1);
         return true;
@@ -370,8 +377,8 @@ int depthwise_last(pt_call *call, const geometry &g) {
                     const int64_t u = i / a.phases * a.step - a.lead + a.offset[ti],
                                   v = j / b.phases * b.step - b.lead + b.offset[tj],
                                   q = o / w.phases * w.step - w.lead + w.offset[tk];
-                    const bool inside = u >= 0 && u < a.source && v >= 0 && v < b.source && q >= 0 &&
-                                        q < w.source;
+                    const bool inside = u >= 0 && u < a.source && v >= 0 && v < b.source &&
+                                        q >= 0 && q < w.source;
                     from[t] = inside ? image + u * x.stride[2] + v * x.stride[3] + q * x.stride[4]
                                      : zeros;
                 });

@@ -28,6 +28,16 @@ inline bool runs_channels_last(const pt_view &in, const pt_view &out) {
            (!out.contiguous || (in.ndim == out.ndim && !in.contiguous && channels_last(in)));
 }
 
+/* load and store, compiled once for each pair of types */
+template <class E, class S>
+PT_NOINLINE void load_wide(E *to, const S *from, int64_t stride, int64_t n) {
+    load(to, from, stride, n);
+}
+template <class S, class E>
+PT_NOINLINE void store_narrow(S *to, const E *from, int64_t n) {
+    store(to, from, n);
+}
+
 /* The dims of a tensor, outermost first, as they lie in memory. */
 struct memory_order {
     int dim[PT_MAX_DIM];

@@ -405,7 +405,8 @@ inline int of_nothing(pt_call *call, double value) {
 
 /* -- entries ----------------------------------------------------------------------------------- */
 
-/* whether the tensors of a call, of which the input is number `input`, are in the channels-last format */
+/* whether the tensors of a call, of which the input is number `input`, are in the channels-last
+ * format */
 inline bool in_channels_last(const pt_call *call, int input) {
     const pt_view &x = call->in[input], &out = call->out[0];
     bool last = x.ndim >= 4 && x.ndim <= 5 && (!present(out) || channels_last(out));
@@ -438,13 +439,21 @@ inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
                        "gradient, statistics, weight and input do not fit together");
 }
 
+int normalized_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
+    return call->in[0].dtype == PT_FLOAT64 ? normalize_last<double>(call, by_sample, groups, eps)
+                                           : normalize_last<float>(call, by_sample, groups, eps);
+}
+int slopes_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
+    return call->in[1].dtype == PT_FLOAT64 ? backward_last<double>(call, by_sample, groups, eps)
+                                           : backward_last<float>(call, by_sample, groups, eps);
+}
+
 int batch_norm_kernel(pt_call *call) {
     if (int status = check(call, 0, 1, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
     const double eps = call->params[0].d;
     if (in_channels_last(call, 0))
-        return call->in[0].dtype == PT_FLOAT64 ? batch_norm_last<double>(call, eps)
-                                               : batch_norm_last<float>(call, eps);
+        return normalized_last(call, false, call->in[0].sizes[1], eps);
     return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, eps)
                                            : batch_norm_as<float>(call, eps);
 }
@@ -466,13 +475,7 @@ int batch_norm_backward_kernel(pt_call *call) {
         return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
     const double eps = call->params[0].d;
-    if (in_channels_last(call, 1)) {
-        const auto rstd = [=](int64_t i) { return 1 / sqrt(get_real(call->in[3], i) + eps); };
-        const int64_t c = call->in[1].sizes[1];
-        return call->in[1].dtype == PT_FLOAT64
-                   ? channels_backward_last<double, false>(call, c, rstd)
-                   : channels_backward_last<float, false>(call, c, rstd);
-    }
+    if (in_channels_last(call, 1)) return slopes_last(call, false, call->in[1].sizes[1], eps);
     return call->in[1].dtype == PT_FLOAT64 ? batch_norm_backward_as<double>(call, eps)
                                            : batch_norm_backward_as<float>(call, eps);
 }
@@ -482,8 +485,7 @@ int group_norm_kernel(pt_call *call) {
     if (!call->in[0].numel) return of_nothing(call, NAN);
     const double eps = call->params[1].d;
     if (in_channels_last(call, 0))
-        return call->in[0].dtype == PT_FLOAT64 ? group_norm_last<double>(call, groups, eps)
-                                               : group_norm_last<float>(call, groups, eps);
+        return normalized_last(call, true, groups, eps);
     return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, eps)
                                            : group_norm_as<float>(call, groups, eps);
 }
@@ -493,12 +495,7 @@ int group_norm_backward_kernel(pt_call *call) {
             check(call, 1, groups, call->in[1].ndim > 1 ? call->in[1].sizes[0] * groups : 0))
         return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
-    if (in_channels_last(call, 1)) {
-        const auto rstd = [=](int64_t i) { return get_real(call->in[3], i); };
-        return call->in[1].dtype == PT_FLOAT64
-                   ? channels_backward_last<double, true>(call, groups, rstd)
-                   : channels_backward_last<float, true>(call, groups, rstd);
-    }
+    if (in_channels_last(call, 1)) return slopes_last(call, true, groups, 0);
     return call->in[1].dtype == PT_FLOAT64 ? group_norm_backward_as<double>(call, groups)
                                            : group_norm_backward_as<float>(call, groups);
 }

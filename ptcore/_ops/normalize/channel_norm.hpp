@@ -9,7 +9,6 @@
 
 namespace {
 
-
 constexpr int64_t WIDE = 16, COLUMNS = 256, ROWS = 4;
 
 struct shape {
@@ -19,25 +18,24 @@ struct shape {
     }
 };
 
+template <class E>
+PT_NOINLINE const E *converted(const pt_view &v, int64_t first, int64_t n, E *buffer) {
+    switch (v.dtype) {
+    case PT_FLOAT16: load(buffer, reinterpret_cast<const half *>(v.data) + first, 1, n); break;
+    case PT_BFLOAT16:
+        load(buffer, reinterpret_cast<const bfloat16 *>(v.data) + first, 1, n);
+        break;
+    case PT_FLOAT32: load(buffer, reinterpret_cast<const float *>(v.data) + first, 1, n); break;
+    default: load(buffer, reinterpret_cast<const double *>(v.data) + first, 1, n); break;
+    }
+    return buffer;
+}
 /* elements [first, first + n) of a contiguous tensor: in place, or converted into the buffer */
 template <class E>
 inline const E *fetch(const pt_view &v, int64_t first, int64_t n, E *buffer) {
-    switch (v.dtype) {
-    case PT_FLOAT16:
-        load(buffer, reinterpret_cast<const half *>(v.data) + first, 1, n);
-        return buffer;
-    case PT_BFLOAT16:
-        load(buffer, reinterpret_cast<const bfloat16 *>(v.data) + first, 1, n);
-        return buffer;
-    case PT_FLOAT32:
-        if constexpr (is_same<E, float>) return reinterpret_cast<const float *>(v.data) + first;
-        load(buffer, reinterpret_cast<const float *>(v.data) + first, 1, n);
-        return buffer;
-    default:
-        if constexpr (is_same<E, double>) return reinterpret_cast<const double *>(v.data) + first;
-        load(buffer, reinterpret_cast<const double *>(v.data) + first, 1, n);
-        return buffer;
-    }
+    if (v.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64))
+        return reinterpret_cast<const E *>(v.data) + first;
+    return converted(v, first, n, buffer);
 }
 
 /* calls f(p, q, i, m) for runs p[0..m) and q[0..m) of two tensors, i elements after `first` */
@@ -131,10 +129,13 @@ inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t r
                     *PT_RESTRICT q3 = q[3];
             if (rows == ROWS) {
                 PT_IVDEP
-                for (int64_t j = 0; j < width; ++j)
-                    to[j] += double(P(P(map(P(p0[j]), P(q0[j]), j, k) + map(P(p1[j]), P(q1[j]), j, k)) +
-                                      map(P(p2[j]), P(q2[j]), j, k)) +
-                                    map(P(p3[j]), P(q3[j]), j, k));
+                for (int64_t j = 0; j < width; ++j) {
+                    P part = map(P(p0[j]), P(q0[j]), j, k);
+                    part += map(P(p1[j]), P(q1[j]), j, k);
+                    part += map(P(p2[j]), P(q2[j]), j, k);
+                    part += map(P(p3[j]), P(q3[j]), j, k);
+                    to[j] += double(part);
+                }
                 return;
             }
             for (int64_t j = 0; j < width; ++j) {

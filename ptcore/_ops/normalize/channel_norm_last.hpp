@@ -39,7 +39,8 @@ struct matrix {
                      });
         return starved ? no_memory(call, 4 * ROW_RUN * int64_t(sizeof(E))) : int(PT_OK);
     }
-    /* total[k][part][channel] = the sum over the rows of a part of map(a, b, part * c + channel, k) */
+    /* total[k][part][channel] = the sum over the rows of a part of
+     * map(a, b, part * c + channel, k) */
     template <int K, class P, class E, class Map>
     int sums(pt_call *call, const pt_view &a, const pt_view &b, double *total, Map &&map) const {
         const int64_t all = parts * units, pitch = all * c;
@@ -64,8 +65,8 @@ struct matrix {
         }
         return PT_OK;
     }
-    /* out = map(a, b, part * width() + column) for all elements; columns count through the rows that
-     * are walked as one */
+    /* out = map(a, b, part * width() + column) for all elements; columns count through the rows
+     * that are walked as one */
     template <class E, class Map>
     int apply(pt_call *call, const pt_view &a, const pt_view &b, const pt_view &out,
               Map &&map) const {
@@ -100,8 +101,8 @@ struct statistics {
         : sum(m.parts * m.c), square(m.parts * m.c), mean(m.parts * groups),
           var(m.parts * groups) {}
 
-    /* the mean and the biased variance of each group; sums that overflow and squares that lose their
-     * digits are taken again in float64 */
+    /* the mean and the biased variance of each group; sums that overflow and squares that lose
+     * their digits are taken again in float64 */
     template <class E>
     int measure(pt_call *call, const matrix &m, const pt_view &in, int64_t groups, double eps) {
         const int64_t channels = m.c / groups;
@@ -126,7 +127,9 @@ struct statistics {
         }
         for (int64_t i = 0; i < m.parts * m.c; ++i) center[i] = E(mean[i / channels]);
         const E *PT_RESTRICT at = center.data;
-        const auto squared = [=](auto a, auto, int64_t j, auto) { return (a - at[j]) * (a - at[j]); };
+        const auto squared = [=](auto a, auto, int64_t j, auto) {
+            return (a - at[j]) * (a - at[j]);
+        };
         const auto lost = [=](double total) { return row_squares_lost<E>(total, eps); };
         if (int status = m.sums<1, E, E>(call, in, in, square.data, squared)) return status;
         if (fold(square.data, var.data, lost)) {
@@ -138,14 +141,25 @@ struct statistics {
     }
 };
 
-/* out = (x - mean) scale + shift, where the scale of a group is its share of the weight */
-template <class E, class Rstd>
-inline int normalize_last(pt_call *call, const matrix &m, const statistics &of, int64_t groups,
-                          Rstd &&rstd) {
+/* out = (x - mean) rstd weight + bias for the groups of a batch, or of each sample */
+template <class E>
+int normalize_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
     const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2];
+    const matrix m(in, by_sample);
     const int64_t channels = m.c / groups, all = m.parts * m.width();
+    statistics of(m, groups);
     scratch<E> factors(3 * all);
-    if (!factors) return no_memory(call, 3 * all * int64_t(sizeof(E)));
+    if (!of || !factors)
+        return no_memory(call, 4 * m.parts * m.c * 8 + 3 * all * int64_t(sizeof(E)));
+    if (int status = of.measure<E>(call, m, in, groups, eps)) return status;
+    const running moved(call);
+    const auto rstd = [&](int64_t i) { return 1 / sqrt(of.var[i] + eps); };
+    for (int64_t i = 0; i < m.parts * groups; ++i) {
+        put_real(call->out[1], i, of.mean[i]);
+        put_real(call->out[2], i, by_sample ? rstd(i) : of.var[i]);
+        if (!by_sample)
+            moved.move(i, double(E(of.mean[i])), double(E(of.var[i])), double(m.rows));
+    }
     E *mean = factors.data, *scale = mean + all, *shift = scale + all;
     m.repeat(mean, [&](int64_t p, int64_t i) { return E(of.mean[p * groups + i / channels]); });
     m.repeat(scale, [&](int64_t p, int64_t i) {
@@ -157,48 +171,25 @@ inline int normalize_last(pt_call *call, const matrix &m, const statistics &of, 
     });
 }
 
+/* The gradients of both norms. Input 3 holds the variances of a batch, or samples' rstd.
+ * gx = outer (g inner - mean(g inner) - (x - mean) rstd^2 mean(g inner (x - mean))), where inner is
+ * the weight and outer rstd. If each channel is a group, the weight is part of outer, so that what
+ * cancels is not rounded before. */
 template <class E>
-int batch_norm_last(pt_call *call, double eps) {
-    const matrix m(call->in[0], false);
-    statistics of(m, m.c);
-    if (!of) return no_memory(call, 4 * m.c * 8);
-    if (int status = of.measure<E>(call, m, call->in[0], m.c, eps)) return status;
-    const running moved(call);
-    for (int64_t c = 0; c < m.c; ++c) {
-        put_real(call->out[1], c, of.mean[c]);
-        put_real(call->out[2], c, of.var[c]);
-        moved.move(c, double(E(of.mean[c])), double(E(of.var[c])), double(m.rows));
-    }
-    return normalize_last<E>(call, m, of, m.c,
-                             [&](int64_t i) { return 1 / sqrt(of.var[i] + eps); });
-}
-template <class E>
-int group_norm_last(pt_call *call, int64_t groups, double eps) {
-    const matrix m(call->in[0], true);
-    statistics of(m, groups);
-    if (!of) return no_memory(call, 4 * m.parts * m.c * 8);
-    if (int status = of.measure<E>(call, m, call->in[0], groups, eps)) return status;
-    const auto rstd = [&](int64_t i) { return 1 / sqrt(of.var[i] + eps); };
-    for (int64_t i = 0; i < m.parts * groups; ++i) {
-        put_real(call->out[1], i, of.mean[i]);
-        put_real(call->out[2], i, rstd(i));
-    }
-    return normalize_last<E>(call, m, of, groups, rstd);
-}
-
-/* The gradients of both norms; rstd gives the reciprocal standard deviation of a group.
- * gx = outer (g w - mean(g w) - (x - mean) rstd^2 mean(g w (x - mean))), where outer is rstd. If each
- * channel is a group, the weight is part of outer, so that what cancels is not rounded before. */
-template <class E, bool GROUPED, class Rstd>
-int channels_backward_last(pt_call *call, int64_t groups, Rstd &&rstd) {
+int backward_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
     const pt_view &grad = call->in[0], &in = call->in[1], &weight = call->in[4],
                   &gx = call->out[0];
-    const matrix m(in, GROUPED);
+    const matrix m(in, by_sample);
     const int64_t channels = m.c / groups, all = m.parts * m.width(), sums = m.parts * m.c;
     const double count = double(m.rows * channels);
+    const auto rstd = [=](int64_t i) {
+        const double v = get_real(call->in[3], i);
+        return by_sample ? v : 1 / sqrt(v + eps);
+    };
     scratch<double> total(2 * sums), of_group(2 * m.parts * groups);
     scratch<E> center(sums), factors(present(gx) ? 5 * all : 0);
-    if (!total || !of_group || !center || !factors) return no_memory(call, (4 * sums + 5 * all) * 8);
+    if (!total || !of_group || !center || !factors)
+        return no_memory(call, (4 * sums + 5 * all) * 8);
     const auto group = [=](int64_t p, int64_t i) { return p * groups + i / channels; };
     for (int64_t i = 0; i < sums; ++i) center[i] = E(get_real(call->in[2], i / channels));
     const E *PT_RESTRICT at = center.data;
@@ -221,7 +212,7 @@ int channels_backward_last(pt_call *call, int64_t groups, Rstd &&rstd) {
     double *means = of_group.data, *slopes = means + m.parts * groups;
     for (int64_t p = 0; p < m.parts; ++p)
         for (int64_t i = 0; i < m.c; ++i) {
-            const double w = GROUPED ? or_else(weight, i, 1) : 1;
+            const double w = by_sample ? or_else(weight, i, 1) : 1;
             if (i % channels == 0) means[group(p, i)] = slopes[group(p, i)] = 0;
             means[group(p, i)] += w * total[p * m.c + i];
             slopes[group(p, i)] += w * total[sums + p * m.c + i];
@@ -230,16 +221,18 @@ int channels_backward_last(pt_call *call, int64_t groups, Rstd &&rstd) {
       *b = a + all;
     m.repeat(mean, [&](int64_t p, int64_t i) { return at[p * m.c + i]; });
     m.repeat(outer, [&](int64_t p, int64_t i) {
-        return E(rstd(group(p, i)) * (GROUPED ? 1 : or_else(weight, i, 1)));
+        return E(rstd(group(p, i)) * (by_sample ? 1 : or_else(weight, i, 1)));
     });
-    m.repeat(inner, [&](int64_t, int64_t i) { return E(or_else(weight, i, 1)); });
+    m.repeat(inner, [&](int64_t, int64_t i) {
+        return E(by_sample ? or_else(weight, i, 1) : 1);
+    });
     m.repeat(a, [&](int64_t p, int64_t i) { return E(means[group(p, i)] / count); });
     m.repeat(b, [&](int64_t p, int64_t i) {
         const double r = rstd(group(p, i));
         return E(slopes[group(p, i)] / count * r * r);
     });
     return m.apply<E>(call, grad, in, gx, [=](E u, E v, int64_t j) {
-        return outer[j] * ((GROUPED ? inner[j] * u : u) - a[j] - (v - mean[j]) * b[j]);
+        return outer[j] * (inner[j] * u - a[j] - (v - mean[j]) * b[j]);
     });
 }
 

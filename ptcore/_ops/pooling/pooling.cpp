@@ -47,13 +47,13 @@ struct last_pool {
                     f((u * b.in + v) * w.in + q, image * x.stride[0] + u * x.stride[2] +
                                                      v * x.stride[3] + q * x.stride[4]);
     }
-    /* Calls f(x, places, first) for the taps of a window, TAPS at a time: x[t] are m channels of tap
-     * t, from channel c0 on, where they lie, or as E in the buffers. The last taps are filled up by
-     * the last one, or by `fill`. False if no tap lies inside the input. */
+    /* Calls f(x, places, first) for the taps of a window, TAPS at a time: x[t] are m channels of
+     * tap t, from channel c0 on, where they lie, or as E in the buffers. The last taps are filled
+     * up by the last one, or by `fill`. False if no tap lies inside the input. */
     template <class E, class S, class F>
     bool each_taps(int64_t image, int64_t i, int64_t j, int64_t o, int64_t c0, int64_t m,
                    E (*buffer)[CHANNELS], const S *fill, F &&f) const {
-        const bool in_place = !is_same<S, half> && x.stride[1] == 1;
+        constexpr bool direct = is_same<S, E> || is_same<S, bfloat16>;
         const S *from[TAPS];
         int64_t places[TAPS];
         int n = 0;
@@ -63,17 +63,17 @@ struct last_pool {
                 from[t] = fill ? fill : from[n - 1];
                 places[t] = places[n - 1];
             }
-            if (in_place) f(from, places, first);
-            else {
-                const E *wide[TAPS];
-                for (int t = 0; t < TAPS; ++t) {
-                    load(buffer[t], from[t], from[t] == fill ? 1 : x.stride[1], m);
-                    wide[t] = buffer[t];
-                }
-                f(wide, places, first);
-            }
+            const bool before = !first;
             n = 0;
             first = false;
+            if constexpr (direct)
+                if (x.stride[1] == 1) return f(from, places, !before);
+            const E *wide[TAPS];
+            for (int t = 0; t < TAPS; ++t) {
+                load_wide(buffer[t], from[t], from[t] == fill ? 1 : x.stride[1], m);
+                wide[t] = buffer[t];
+            }
+            f(wide, places, !before);
         };
         each_tap(image, i, j, o, [&](int64_t at, int64_t offset) {
             from[n] = reinterpret_cast<const S *>(x.data) + offset + c0 * x.stride[1];
@@ -121,7 +121,10 @@ inline void max_taps(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, cons
 
 template <class S>
 void max_last(pt_call *call, const last_pool &w, S none) {
-    using E = std::conditional_t<std::is_integral<S>::value, S, compute<S>>;
+    /* integers are compared as 64-bit ones: two loops serve all types */
+    using E = std::conditional_t<std::is_integral<S>::value,
+                                 std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>,
+                                 compute<S>>;
     w.each_position(4, [&](int64_t r, int64_t n, int64_t i, int64_t j, int64_t o) {
         for (int64_t c0 = 0; c0 < w.c; c0 += CHANNELS) {
             const int64_t m = min64(CHANNELS, w.c - c0);
@@ -140,7 +143,7 @@ void max_last(pt_call *call, const last_pool &w, S none) {
                     place[c] = 0;
                 }
             for (int64_t c = 0; c < m; ++c) indices[c] = place[c];
-            if constexpr (!is_same<E, S>) store(values, best, m);
+            if constexpr (!is_same<E, S>) store_narrow(values, best, m);
         }
     });
 }
@@ -154,7 +157,8 @@ int max_pool_kernel(pt_call *call) {
     const last_pool w(p, in);
     return visit<INTEGERS | FLOATS>(call, in.dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        if constexpr (std::is_integral<S>::value) max_last<S>(call, w, std::numeric_limits<S>::lowest());
+        if constexpr (std::is_integral<S>::value)
+            max_last<S>(call, w, std::numeric_limits<S>::lowest());
         else max_last<S>(call, w, convert<S>(-compute<S>(HUGE_VAL)));
         return int(PT_OK);
     });
@@ -193,7 +197,7 @@ int max_pool_backward_kernel(pt_call *call) {
                         if (uint64_t(at) >= uint64_t(places)) inside = false;
                         else sum[at * channels + c] += convert<E>(from[o + c]);
                     }
-                if constexpr (!is_same<E, S>) store(output<S>(call) + n * size, sum, size);
+                if constexpr (!is_same<E, S>) store_narrow(output<S>(call) + n * size, sum, size);
             }
         });
         if (!enough) return no_memory(call, size * int64_t(sizeof(E)));
@@ -226,8 +230,8 @@ inline void add_taps(E *PT_RESTRICT sum, const S *const *x, int64_t n) {
     PT_IVDEP
     for (int64_t i = 0; i < n; ++i) {
         const E before = FIRST ? E(0) : sum[i];
-        sum[i] = plus(plus(plus(plus(before, convert<E>(a[i])), convert<E>(b[i])), convert<E>(c[i])),
-                      convert<E>(d[i]));
+        const E two = plus(plus(before, convert<E>(a[i])), convert<E>(b[i]));
+        sum[i] = plus(plus(two, convert<E>(c[i])), convert<E>(d[i]));
     }
 }
 
@@ -251,7 +255,7 @@ void mean_last(pt_call *call, const last_pool &w, const share_of &share) {
                 for (int64_t c = 0; c < m; ++c) to[c] = convert<S>(divided(sum[c], by));
             else {
                 for (int64_t c = 0; c < m; ++c) sum[c] = divided(sum[c], by);
-                if constexpr (!is_same<E, S>) store(to, sum, m);
+                if constexpr (!is_same<E, S>) store_narrow(to, sum, m);
             }
         }
     });
@@ -294,10 +298,10 @@ int mean_transposed_last(pt_call *call, const pool &p, const share_of &share) {
             for (int64_t i = 0; i < a.out; ++i)
                 for (int64_t j = 0; j < b.out; ++j)
                     for (int64_t o = 0; o < w.out; ++o, part += c) {
-                        load(part,
-                             reinterpret_cast<const S *>(g.data) + n * g.stride[0] +
-                                 i * g.stride[2] + j * g.stride[3] + o * g.stride[4],
-                             g.stride[1], c);
+                        load_wide(part,
+                                  reinterpret_cast<const S *>(g.data) + n * g.stride[0] +
+                                      i * g.stride[2] + j * g.stride[3] + o * g.stride[4],
+                                  g.stride[1], c);
                         const E by = E(share(i, j, o));
                         for (int64_t k = 0; k < c; ++k) part[k] = divided(part[k], by);
                     }
@@ -317,7 +321,7 @@ int mean_transposed_last(pt_call *call, const pool &p, const share_of &share) {
                                 }
                         if (!any)
                             for (int64_t k = 0; k < c; ++k) sum[k] = E(0);
-                        if constexpr (!is_same<E, S>) store(to, sum, c);
+                        if constexpr (!is_same<E, S>) store_narrow(to, sum, c);
                     }
         }
     });

@@ -125,7 +125,8 @@ inline E divided(E sum, E by) {
 template <class E>
 using place_type = std::conditional_t<sizeof(E) <= 4, int32_t, int64_t>;
 
-/* Runs f(type_tag<S>, type_tag<E>) for the dtype of the tensors of a mean and the type of its sums. */
+/* Runs f(type_tag<S>, type_tag<E>) for the dtype of the tensors of a mean and the type of its
+ * sums. */
 template <class F>
 inline int visit_means(pt_call *call, const pool &p, F &&f) {
     return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {

@@ -165,7 +165,8 @@ struct sources {
         for (int64_t o = 0; o <= rows; ++o) begin[o] = 0;
         for (int64_t i = 0; i < all; ++i) ++begin[of.index[i]];
         for (int64_t o = 0; o < rows; ++o) begin[o + 1] += begin[o];
-        for (int64_t i = all - 1; i >= 0; --i) {        /* from behind: begin ends where rows begin */
+        /* from behind, so that `begin` ends where rows begin */
+        for (int64_t i = all - 1; i >= 0; --i) {
             const int64_t at = --begin[of.index[i]];
             index[at] = i / of.taps;
             weight[at] = of.weight[i];
@@ -204,7 +205,7 @@ inline void add_rows(To *to, const E *sums, const X *const *x, const E *weight, 
 
 constexpr int64_t PIECE = 1024;         /* elements of a row whose sums stay in cache */
 
-/* Room of a thread: sums, and rows of half numbers as E. */
+/* Room of a thread: sums, and rows of float16 and of bytes as E. */
 template <class E>
 struct resample_room {
     E sums[PIECE], wide[4][PIECE];
@@ -234,10 +235,10 @@ inline void weighted(S *to, const S *from, int64_t inner, const int64_t *index, 
         };
         const S *rows[4];
         for (int64_t t = 0; t < together; ++t) rows[t] = from + index[k + t] * inner;
-        if constexpr (is_same<S, half>) {
+        if constexpr (is_same<S, half> || is_same<S, uint8_t>) {
             const E *wide[4];
             for (int64_t t = 0; t < together; ++t) {
-                load(room.wide[t], rows[t], 1, n);
+                load_wide(room.wide[t], rows[t], 1, n);
                 wide[t] = room.wide[t];
             }
             add(wide);
@@ -296,10 +297,15 @@ int resample_kernel(pt_call *call) {
                     enough = false;
                     return;
                 }
-                for (int64_t r = begin; r < end; ++r) {
-                    const int64_t o = r % out, first = rows.begin[o];
-                    const S *from = input<S>(call) + r / out * in * inner;
-                    S *to = output<S>(call) + r * inner;
+                int64_t o = begin % out;
+                const S *from = input<S>(call) + begin / out * in * inner;
+                S *to = output<S>(call) + begin * inner;
+                for (int64_t r = begin; r < end; ++r, ++o, to += inner) {
+                    if (o == out) {
+                        o = 0;
+                        from += in * inner;
+                    }
+                    const int64_t first = rows.begin[o];
                     for (int64_t start = 0; start < inner; start += PIECE)
                         weighted(to + start, from + start, inner, rows.index.data + first,
                                  rows.weight.data + first, entries(o), room[0],
