@@ -430,15 +430,16 @@ int moved_to_last(pt_call *call, F &&f) {
         return status;
     }
     const int64_t n = out.sizes[0], c = out.sizes[1], size = out.numel / n / c;
-    constexpr int64_t BLOCK = 32;
+    constexpr int64_t BLOCK = 32, LINE = 16;
     const int64_t blocks = ceil_div(size, BLOCK);
     T *to = output<T>(call);
     parallel_for(n * blocks, grain_rows(BLOCK * c), [&](int64_t begin, int64_t end) {
         for (int64_t u = begin; u < end; ++u) {
             const int64_t p0 = u % blocks * BLOCK, p1 = min64(size, p0 + BLOCK), image = u / blocks;
-            for (int64_t k = 0; k < c; ++k)
+            for (int64_t k0 = 0; k0 < c; k0 += LINE)
                 for (int64_t p = p0; p < p1; ++p)
-                    to[(image * size + p) * c + k] = made[(image * c + k) * size + p];
+                    for (int64_t k = k0; k < min64(c, k0 + LINE); ++k)
+                        to[(image * size + p) * c + k] = made[(image * c + k) * size + p];
         }
     });
     return PT_OK;
