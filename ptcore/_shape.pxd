@@ -63,6 +63,15 @@ cdef inline int channels_dim(int i, int ndim) noexcept nogil:
     """The i-th dim from the innermost on, of four or five dims in channels-last order (dim 1 innermost)."""
     return 1 if i == 0 else (0 if i == ndim - 1 else ndim - i)
 
+cdef inline void channels_last_strides(int ndim, const int64_t *sizes, int64_t *out) noexcept nogil:
+    """The strides of a dense tensor of four or five dims in channels-last order."""
+    cdef int64_t step = 1
+    cdef int i, d
+    for i in range(ndim):
+        d = channels_dim(i, ndim)
+        out[d] = step
+        step *= sizes[d]
+
 cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil
 cdef void strides_like(int ndim, const int64_t *sizes, const int64_t *strides, int64_t *out) noexcept nogil

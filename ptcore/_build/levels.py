@@ -5,9 +5,9 @@ those of meson.build, which knows the flags.
 """
 GROUPS = {
     # What follows indices has no lanes, rows of small matrices are short: v3 gives something, v4 nothing more.
-    "narrow": ("index", "advanced_index", "shape", "sort"),
+    "narrow": ("index", "advanced_index", "shape", "sort", "pooling"),
     # Wrappers of libraries and data movement gain nothing from a higher level: compiled once.
-    "base": ("search", "place", "margin", "pooling", "resample", "pad"),
+    "base": ("search", "place", "margin", "pad"),
     # The same, and too large for what they are worth at -O3.
     "modest": ("grid_sample", "scatter_reduce", "segments", "histogram"),
     # The time goes to the library, or to chains of comparisons and calls: compiled once, for size.
@@ -16,10 +16,12 @@ GROUPS = {
     "exact": ("random", "chain"),
     # PyTorch's numbers: one word after another, the same on every machine.
     "exact_base": ("mersenne",),
-    # A product and a difference in one rounding would leave a pivot of a singular matrix that is not 0.
-    "exact_narrow": ("elimination",),
+    # A product and a difference in one rounding would leave a pivot of a singular matrix that is not 0, and would move
+    # positions that decide which number is the nearest.
+    "exact_narrow": ("elimination", "resample"),
     # No kernels of ops, but what all of them call: compiled once.
-    "common": ("elementwise", "stored", "parallel", "blas", "optimizers", "plan", "fuse", "rows", "take"),
+    "common": ("elementwise", "stored", "parallel", "blas", "optimizers", "plan", "fuse", "rows", "take",
+               "pooling_planes"),
 }
 HIGHEST = {"narrow": "v3", "exact_narrow": "v3", "base": "base", "modest": "base", "small": "base",
            "exact_base": "base"}     # else the last level

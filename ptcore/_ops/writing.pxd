@@ -9,6 +9,8 @@ cdef Tensor landing(Tensor r, int column)
 cdef bint on_two_devices(Tensor a, Tensor b) noexcept
 cdef Tensor beside(Tensor value, Tensor x)
 cdef Tensor contiguous(Tensor x)
+cdef bint dense_channels_last(Tensor x) noexcept
+cdef Tensor in_channels_last(Tensor x)
 cdef inline bint same_memory(Tensor a, Tensor b) noexcept:
     """Whether two storages share a byte: two NumPy arrays may be windows of a third."""
     cdef uintptr_t first = <uintptr_t>a.storage.data, second = <uintptr_t>b.storage.data

@@ -8,7 +8,7 @@ from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, backend_error, memory_failure
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
-from ptcore._shape cimport same_sizes
+from ptcore._shape cimport channels_dim, channels_last_strides, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.history cimport check_inplace
 from ptcore._ops.plan.hooks cimport copy_run, dry, planning, spoil
@@ -97,6 +97,28 @@ cdef Tensor contiguous(Tensor x):
     if not x.flags & PT_NONCONTIGUOUS:
         return x
     r = new_like(x, x.dt)
+    copy_into(r, x)
+    return r
+
+
+cdef bint dense_channels_last(Tensor x) noexcept:
+    """Whether the elements of four or five dims follow each other in channels-last order."""
+    cdef int64_t step = 1
+    cdef int i, d
+    for i in range(x.rank):
+        d = channels_dim(i, x.rank)
+        if x.dims[d] != 1 and x.dims[x.rank + d] != step:
+            return False
+        step *= x.dims[d]
+    return True
+
+
+cdef Tensor in_channels_last(Tensor x):
+    """x's values in channels-last order, without history."""
+    cdef int64_t[64] strides
+    cdef Tensor r
+    channels_last_strides(x.rank, x.dims, strides)
+    r = new_strided(x.dt, x.rank, x.dims, strides, x.storage.device, x.storage.device_index)
     copy_into(r, x)
     return r
 

@@ -63,7 +63,7 @@ DIFFERENT = {
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle", "ChannelShuffle"),
                     (CHANNELS_LAST, "results keep the format, gradients do not yet")),
     "Upsample, bicubic": (CHANNELS_LAST, "kept here, made row-major in torch"),
-    **dict.fromkeys(("Conv2d, circular", "CircularPad2d", "InstanceNorm2d"),
+    **dict.fromkeys(("Conv2d, circular", "CircularPad2d", "InstanceNorm2d", "GLU"),
                     (CHANNELS_LAST, "kept here, made row-major in torch")),
     **dict.fromkeys(("RReLU", "LogSigmoid", "BatchNorm2d, eval", "RMSNorm"),
                     (DENSE, "any dense layout is kept here, made row-major in torch")),

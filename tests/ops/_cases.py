@@ -120,6 +120,8 @@ def laid_out(values, layout):
         window = larger[(slice(1, -1),) * values.ndim]
         window[...] = values
         return window
+    if layout == "channels_last" and values.ndim in (4, 5):
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, 1, -1)), -1, 1)
     return values
 
 
@@ -310,7 +312,8 @@ CASES = {
     "to_dtype": [[F(3, 4), ptcore.float64], [F(3, 4), ptcore.float32]],
     "clone": [[F(3, 4)], [F()], [F(0, 2)]], "row_major": [[F(3, 4)], [F()], [F(0, 2)]],
     "cat": [[[F(2, 3), F(1, 3)], 0], [[F(2, 3), F(2, 1), F(2, 4)], -1], [[F(0,), F(2, 3)], 0],
-            [[F(4)], 0]],
+            [[F(4)], 0], [[F(2, 3, 2, 2), F(2, 2, 2, 2)], 1], [[F(1, 2, 3, 2, 2), F(1, 2, 3, 2, 1)], -1],
+            [[F(2, 2, 2, 3), F(1, 2, 2, 3)], 0]],
     "flip": [[F(3, 4), (0,)], [F(3, 4), (0, 1)], [F(2, 3, 4), (-1, 0)]],
     "tril": [[F(3, 4)], [F(2, 3, 3), 1], [F(3, 3), -1]],
     "triu": [[F(3, 4)], [F(2, 3, 3), 1], [F(3, 3), -1]],
@@ -370,7 +373,8 @@ CASES = {
     "layer_norm_backward": [[F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, F(5)],
                             [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
     "batch_norm_stats": [[F(5, 3), F(3), F(3), 1e-5], [F(3, 2, 4), None, None, 1e-3],
-                         [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5]],
+                         [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5],
+                         [F(2, 2, 3, 2), F(2), F(2), 1e-2], [F(1, 2, 2, 3, 2), None, None, 1e-2]],
     "batch_norm_given": [[F(5, 3), C(3), C(3, domain=("uniform", 0.5, 3)), F(3), F(3), 1e-5],
                          [F(3, 2, 4), C(2), C(2, domain=("uniform", 0.5, 3)), None, None, 1e-3],
                          [F(2, 3, 4, 5), C(3), C(3, domain=("uniform", 0.5, 3)), F(3), None, 1e-5],
@@ -381,7 +385,8 @@ CASES = {
         [F(3, 2, 4, 5), F(3, 2, 4, 5), Of(lambda g, x: x.mean(axis=(0, 2, 3))),
          Of(lambda g, x, m: x.var(axis=(0, 2, 3))), None, 1e-3]],
     "group_norm_stats": [[F(3, 4), F(4), F(4), 2, 1e-5], [F(2, 6, 5), None, None, 3, 1e-3],
-                         [F(2, 4, 4, 5), F(4), F(4), 1, 1e-5], [F(2, 4, 3, 7), F(4), F(4), 4, 1e-5]],
+                         [F(2, 4, 4, 5), F(4), F(4), 1, 1e-5], [F(2, 4, 3, 7), F(4), F(4), 4, 1e-5],
+                         [F(2, 4, 2, 2), F(4), F(4), 2, 1e-2], [F(1, 4, 2, 1, 3), None, None, 1, 1e-2]],
     "group_norm_backward": [
         [F(3, 4, 2), F(3, 4, 2), GROUP_MEAN, GROUP_RSTD, F(4), 2],
         [F(2, 4, 4, 5), F(2, 4, 4, 5), GROUP_MEAN, GROUP_RSTD, None, 2]],
@@ -483,6 +488,8 @@ FIXED_LAYOUT = ("view", "view_as", "as_strided", "as_strided_of", "as_strided_sc
 
 
 def layouts(row):
+    if row.keeps == "channels_last":
+        return *LAYOUTS, row.keeps
     return LAYOUTS[:1] if row.name in FIXED_LAYOUT else LAYOUTS
 
 

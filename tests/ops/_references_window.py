@@ -131,6 +131,13 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     return values, indices
 
 
+def max_pool_backward(g, indices, size):
+    flat = np.zeros((*g.shape[:2], int(np.prod(size))), g.dtype)
+    n, c = np.indices(g.shape[:2]).reshape(2, *g.shape[:2], 1)
+    np.add.at(flat, (n, c, indices.reshape(*g.shape[:2], -1)), g.reshape(*g.shape[:2], -1))
+    return flat.reshape(*g.shape[:2], *size)
+
+
 def fractional_windows(x, samples, kernel, size):
     """Window o of a dim begins at int((o + u) * step) - int(u * step), the last where the input ends."""
     n = x.ndim - 2
@@ -394,7 +401,7 @@ def _by_dims(make, *args):
 NAMES = {
     "_convolve": convolve, "_convolve_transposed": convolve_transposed, "_convolve_weight": convolve_weight,
     "_conv": conv, "_conv_tbc": conv_tbc, "_conv_transposed": conv_transposed,
-    "_max_pool": max_pool, "_fractional_windows": fractional_windows, "_mean_pool": mean_pool,
+    "_max_pool": max_pool, "_max_pool_backward": max_pool_backward, "_fractional_windows": fractional_windows, "_mean_pool": mean_pool,
     "_mean_pool_transposed": mean_pool_transposed, "_max_pool_of": _by_dims(max_pool_of),
     "_avg_pool_of": _by_dims(avg_pool_of), "_adaptive_avg": _by_dims(adaptive_of, False),
     "_adaptive_max": _by_dims(adaptive_of, True), "_lp_pool_of": _by_dims(lp_pool_of),

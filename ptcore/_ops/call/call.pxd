@@ -39,6 +39,7 @@ cdef struct Call:
     uint8_t *argument           # which tensor argument each tensor belongs to, or NO_ARGUMENT
     int64_t *ints               # the ints of parameters with several of them
     int nints
+    bint last                   # the call runs in the channels-last memory format
     int onto                    # the output goes to another device: a copy in place of a kernel
     (PyObject *)[20] plain      # the other arguments; NULL: a dim or dims, kept in params
     pt_param[20] params
@@ -58,7 +59,7 @@ cdef struct Call:
 cdef inline void begin(Call *c, int op, PyObject **args, int n) noexcept:
     """A call before anything of it is read."""
     c.op, c.n, c.o, c.args = op, n, info(op), args
-    c.normal = c.taken = False
+    c.normal = c.taken = c.last = False
     c.room = NULL
     c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
     c.onto = -1

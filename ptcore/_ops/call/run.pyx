@@ -15,7 +15,7 @@ from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of
 from ptcore._dtype cimport as_code, dtype_of
 from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._random cimport next_random
-from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
+from ptcore._shape cimport channels_last_strides, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
@@ -116,6 +116,8 @@ cdef inline object complete(Call *c, object out):
         shape_in_python(c)
     if out is not None or c.onto >= 0:
         return complete_rest(c, out)
+    if c.o.contiguous & CHANNELS_LAST:
+        lay_channels_last(c)
     if c.nout > 1:
         return complete_several(c)
     r = allocated(c, &c.outs[0])
@@ -236,6 +238,39 @@ cdef bint args_need_grad(object args):
     return False
 
 
+cdef bint asks_for_channels_last(Call *c, int rank) noexcept:
+    """Whether a tensor of the call with this many dims has the channels-last memory format; of a list all."""
+    cdef Tensor t
+    cdef bint found = False
+    cdef int k
+    for k in range(c.nin):
+        if c.tensors[k] == NULL:
+            continue
+        t = <Tensor>c.tensors[k]
+        if t.rank == rank and is_channels_last(rank, t.dims, t.dims + rank):
+            found = True
+        elif c.o.lists:
+            return False
+    return found
+
+
+cdef void lay_channels_last(Call *c) noexcept:
+    """Decides whether a call runs in the channels-last memory format. Then results with as many dims as the first are
+    laid so, and the kernel writes them (kernel.h, (b))."""
+    cdef Out *o
+    cdef int k, rank = c.outs[0].ndim
+    if rank < 4 or rank > 5 or (c.column != DEVICE_CPU and c.column != DEVICE_META):
+        return
+    if not asks_for_channels_last(c, rank):
+        return
+    c.last = True
+    for k in range(c.nout):
+        o = &c.outs[k]
+        if o.ndim == rank and not o.laid:
+            channels_last_strides(rank, o.sizes, o.strides)
+            o.laid = True
+
+
 cdef inline Tensor allocated(Call *c, Out *o):
     cdef Tensor r
     if o.laid:
@@ -247,11 +282,9 @@ cdef inline Tensor allocated(Call *c, Out *o):
 
 
 cdef Tensor in_format(Call *c, Tensor x):
-    """A result of a kernel that writes row-major, in the memory format that the op keeps from its inputs."""
-    cdef Tensor t, lead = <Tensor>c.lead
+    """A result that a kernel has written row-major, in the memory format that the op keeps from its inputs."""
+    cdef Tensor lead = <Tensor>c.lead
     cdef int64_t[64] strides
-    cdef int64_t step = 1
-    cdef int i, d, k
     if c.o.contiguous & LAYOUT:
         if lead.flags & PT_NONCONTIGUOUS and x.rank == lead.rank and same_sizes(x.rank, x.dims, lead.dims):
             strides_like(x.rank, x.dims, lead.dims + x.rank, strides)
@@ -259,18 +292,9 @@ cdef Tensor in_format(Call *c, Tensor x):
         return x
     if x.rank < 4 or x.rank > 5 or x.rank != lead.rank or is_channels_last(x.rank, x.dims, x.dims + x.rank):
         return x
-    for k in range(c.nin):
-        if c.tensors[k] == NULL:
-            continue
-        t = <Tensor>c.tensors[k]
-        if t.rank == x.rank and is_channels_last(t.rank, t.dims, t.dims + t.rank):
-            break
-    else:
+    if not asks_for_channels_last(c, x.rank):
         return x
-    for i in range(x.rank):
-        d = channels_dim(i, x.rank)
-        strides[d] = step
-        step *= x.dims[d]
+    channels_last_strides(x.rank, x.dims, strides)
     return laid(c, x, strides)
 
 
@@ -412,7 +436,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
     k.stream = NULL
     if c.o.random and not c.nin:            # Python code that runs here can change no tensor of the call
         take_numbers(c, results, &k)
-    elif c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
+    elif c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and (c.last or c.key & PT_NONCONTIGUOUS)):
         copies = []
         prepare(c, results, copies, &k)
     for i in range(c.nin):
@@ -468,9 +492,10 @@ cdef int launch_wide(Call *c, PyObject **results) except -1:
     cdef (PyObject *)[8] wide
     cdef uint64_t seen = geometry(c)
     cdef list given = [], made = []
-    cdef bint pairs = False
+    cdef bint pairs = False, last = c.last
     cdef Tensor x, t
     cdef int k, dt
+    c.last = False                      # what is made here is row-major
     for k in range(c.nin):
         x = <Tensor>c.tensors[k] if c.tensors[k] != NULL else None
         given.append(x)
@@ -495,6 +520,7 @@ cdef int launch_wide(Call *c, PyObject **results) except -1:
         for k in range(c.nout):
             copy_into(<Tensor>results[k], <Tensor>outs[k])
     finally:
+        c.last = last
         for k, _ in made:
             c.tensors[k] = <PyObject *>given[k]
             fill_view(<Tensor>given[k], &c.inputs[k])
@@ -617,7 +643,7 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
 
 
 cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1:
-    """Prepares what some kernels need: an output that starts as a copy of the input, inputs in row-major order, a
+    """Prepares what some kernels need: an output that starts as a copy of the input, inputs in the order of the call, a
     position in the stream of random numbers. Python code may run here."""
     cdef uint64_t seen = geometry(c)
     cdef int i
@@ -627,7 +653,10 @@ cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1
     if c.o.contiguous & ROW_MAJOR:
         for i in range(c.nin):
             t = <Tensor>c.tensors[i] if c.tensors[i] != NULL else None
-            if t is not None and t.flags & PT_NONCONTIGUOUS:
+            if t is not None and c.last and t.rank == c.outs[0].ndim:
+                if not dense_channels_last(t):
+                    copies.append((i, in_channels_last(t)))
+            elif t is not None and t.flags & PT_NONCONTIGUOUS:
                 copies.append((i, contiguous(t)))
     if c.o.random:
         take_numbers(c, results, k)

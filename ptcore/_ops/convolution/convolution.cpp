@@ -10,6 +10,7 @@
  * result's position modulo the stride.
  */
 #include "convolution_columns.hpp"
+#include "convolution_last.hpp"
 
 namespace {
 
@@ -462,9 +463,9 @@ inline bool by_columns(const convolution<T> &work, const window &w) {
 constexpr int64_t CONVOLUTION_GRAIN = 1 << 18;
 constexpr int64_t PLANES_BYTES = 384 * 1024;
 
+/* to a row-major output */
 template <class T>
-inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
-    if (call->out[0].numel == 0) return PT_OK;
+inline int convolve_planes(pt_call *call, const geometry &g, bool transposed) {
     const batch_view source(call->in[0]), weight(call->in[1]);
     filter_bank<T> bank(g);
     if (!bank)
@@ -543,6 +544,21 @@ inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
             }
         });
     return missing ? no_memory(call, missing) : int(PT_OK);
+}
+
+template <class T>
+inline int convolve_as(pt_call *call, const geometry &g, bool transposed) {
+    if (runs_channels_last(call->in[0], call->out[0])) {
+        if constexpr (is_fast<T>) {
+            if (g.channels == 1 && g.filters == 1 && g.groups > 1 && channels_last(call->in[0]))
+                return depthwise_last<T>(call, g);
+            if (2 * g.filters >= simd<T>::width && g.channels > 0)
+                return convolution_last<T>(call, g, transposed).run(call);
+        }
+        return moved_to_last<T>(
+            call, [&](pt_call *on) { return convolve_planes<T>(on, g, transposed); });
+    }
+    return convolve_planes<T>(call, g, transposed);
 }
 
 int convolve_any(pt_call *call, bool transposed) {

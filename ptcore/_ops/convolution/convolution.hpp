@@ -17,6 +17,7 @@
  */
 #ifndef PTCORE_KERNELS_CONVOLUTION_HPP
 #define PTCORE_KERNELS_CONVOLUTION_HPP
+#include "channels_last.hpp"
 #include "gemm.hpp"
 #include "spatial.hpp"
 
@@ -85,8 +86,10 @@ inline int widened(pt_call *call, F &&f) {
     for (int i = 0; i < call->nin; ++i) {
         in[i] = call->in[i];
         if (in[i].dtype == PT_NONE) continue;
+        const memory_order order(in[i].ndim, in[i].ndim > 3 && channels_last(in[i]));
         space<1> all;
-        for (int d = 0; d < in[i].ndim; ++d) all.push(in[i].sizes[d], {in[i].strides[d]});
+        for (int k = 0; k < in[i].ndim; ++k)
+            all.push(in[i].sizes[order[k]], {in[i].strides[order[k]]});
         int64_t step[1];
         const int64_t n = all.pop(step), rows = in[i].numel ? all.numel() : 0;
         const S *source = input<S>(call, i);
@@ -97,9 +100,9 @@ inline int widened(pt_call *call, F &&f) {
                 load(to + r * n, source + at.offset[0], n == 1 ? 1 : step[0], n);
         });
         int64_t stride = 1;
-        for (int d = in[i].ndim - 1; d >= 0; --d) {
-            strides[i][d] = stride;
-            stride *= in[i].sizes[d];
+        for (int k = in[i].ndim - 1; k >= 0; --k) {
+            strides[i][order[k]] = stride;
+            stride *= in[i].sizes[order[k]];
         }
         in[i].data = reinterpret_cast<char *>(to);
         in[i].strides = strides[i];

@@ -12,6 +12,7 @@
  * the number of threads.
  */
 #include "convolution_columns.hpp"
+#include "convolution_last.hpp"
 
 namespace {
 
@@ -410,8 +411,11 @@ int convolve_weight_kernel(pt_call *call) {
     const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
     if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();
-    return visit_convolution(call,
-                             [&](pt_call *on, auto tag) { return weight_as<PT_TYPE(tag)>(on, g); });
+    return visit_convolution(call, [&](pt_call *on, auto tag) {
+        using T = PT_TYPE(tag);
+        if (on->out[0].contiguous) return weight_as<T>(on, g);
+        return moved_to_last<T>(on, [&](pt_call *plain) { return weight_as<T>(plain, g); });
+    });
 }
 
 } // namespace

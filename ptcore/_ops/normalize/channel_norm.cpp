@@ -1,4 +1,5 @@
-/* batch_norm, group_norm and their derivatives, on contiguous tensors (N, C, S...).
+/* batch_norm, group_norm and their derivatives, on contiguous tensors (N, C, S...); those in the
+ * channels-last format are in channel_norm_last.hpp.
  *
  *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var      ((C,), biased)
  *    batch_norm_given(input, mean, var, weight?, bias?; eps) -> out          (in any layout)
@@ -14,154 +15,9 @@
  * batch_norm has running statistics as outputs 3 and 4. They move towards the mean and the unbiased
  * variance by the share `momentum`.
  */
-#include "rows.hpp"
-
-#include <atomic>
+#include "channel_norm_last.hpp"
 
 namespace {
-
-constexpr int64_t WIDE = 16, COLUMNS = 256, ROWS = 4;
-
-struct shape {
-    int64_t n, c, s;
-    explicit shape(const pt_view &x) : n(x.sizes[0]), c(x.sizes[1]), s(1) {
-        for (int d = 2; d < x.ndim; ++d) s *= x.sizes[d];
-    }
-};
-
-/* elements [first, first + n) of a contiguous tensor: in place, or converted into the buffer */
-template <class E>
-inline const E *fetch(const pt_view &v, int64_t first, int64_t n, E *buffer) {
-    switch (v.dtype) {
-    case PT_FLOAT16:
-        load(buffer, reinterpret_cast<const half *>(v.data) + first, 1, n);
-        return buffer;
-    case PT_BFLOAT16:
-        load(buffer, reinterpret_cast<const bfloat16 *>(v.data) + first, 1, n);
-        return buffer;
-    case PT_FLOAT32:
-        if constexpr (is_same<E, float>) return reinterpret_cast<const float *>(v.data) + first;
-        load(buffer, reinterpret_cast<const float *>(v.data) + first, 1, n);
-        return buffer;
-    default:
-        if constexpr (is_same<E, double>) return reinterpret_cast<const double *>(v.data) + first;
-        load(buffer, reinterpret_cast<const double *>(v.data) + first, 1, n);
-        return buffer;
-    }
-}
-
-/* calls f(p, q, i, m) for runs p[0..m) and q[0..m) of two tensors, i elements after `first` */
-template <class E, class F>
-inline void runs(const pt_view &a, const pt_view &b, int64_t first, int64_t n, E *buffer, F &&f) {
-    for (int64_t i = 0; i < n; i += ROW_RUN) {
-        const int64_t m = min64(ROW_RUN, n - i);
-        const E *p = fetch(a, first + i, m, buffer);
-        f(p, &a == &b ? p : fetch(b, first + i, m, buffer + ROW_RUN), i, m);
-    }
-}
-
-/* writes map(p, q, j) of each element of a run to the output */
-template <class E, class Map>
-inline void mapped(const pt_view &out, int64_t first, const E *PT_RESTRICT p,
-                   const E *PT_RESTRICT q, int64_t m, E *buffer, Map &&map) {
-    E *PT_RESTRICT to = in_place(out, first, buffer);
-    PT_IVDEP
-    for (int64_t j = 0; j < m; ++j) to[j] = map(p[j], q[j], j);
-    if (to == buffer) write(out, first, to, m);
-}
-
-inline double or_else(const pt_view &v, int64_t i, double other) {
-    return present(v) ? get_real(v, i) : other;
-}
-
-constexpr auto first_of = [](auto a, auto) { return a; };
-
-/* The running statistics, outputs 3 and 4 of a call, which may be absent. */
-struct running {
-    const pt_view *mean = nullptr, *var = nullptr;
-    double momentum = 0;
-    explicit running(const pt_call *call) {
-        if (call->nout > 3 && present(call->out[3])) mean = &call->out[3];
-        if (call->nout > 4 && present(call->out[4])) var = &call->out[4];
-        if (*this) momentum = call->params[call->nparams - 1].d;
-    }
-    explicit operator bool() const { return mean || var; }
-    /* Rounds like the ops that graphs have instead (batch_norm_writes in
-     * decompositions.py), so that both give the same bits. The products are volatile,
-     * because they must not be fused into the sum. */
-    template <class T>
-    void move_as(const pt_view &v, int64_t c, double to, double factor) const {
-        T *const data = reinterpret_cast<T *>(v.data);
-        volatile T kept = data[c] * T(1 - momentum), share = T(to) * T(factor);
-        data[c] = kept + share;
-    }
-    void move_one(const pt_view *v, int64_t c, double to, double factor) const {
-        if (!v) return;
-        switch (v->dtype) {
-        case PT_FLOAT32: return move_as<float>(*v, c, to, factor);
-        case PT_FLOAT64: return move_as<double>(*v, c, to, factor);
-        default: put_real(*v, c, get_real(*v, c) * (1 - momentum) + to * factor);
-        }
-    }
-    /* moves towards the mean and the biased variance of `count` elements, corrected to the unbiased
-     * one; for a single element that does not exist (NaN) */
-    void move(int64_t c, double m, double biased, double count) const {
-        move_one(mean, c, m, momentum);
-        move_one(var, c, biased, count > 1 ? momentum * count / (count - 1) : NAN);
-    }
-};
-
-/* -- statistics of one channel, or of columns of narrow ones ----------------------------------- */
-
-/* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width);
- * map takes numbers of type P, in which four are added */
-template <class P, class E, class Map>
-inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t row, int64_t start,
-                        int64_t width, double *total, E *buffer, Map &&map) {
-    P part[COLUMNS];
-    for (int64_t j = 0; j < width; ++j) total[j] = 0;
-    for (int64_t r0 = 0; r0 < n; r0 += ROWS) {
-        for (int64_t j = 0; j < width; ++j) part[j] = 0;
-        for (int64_t r = r0; r < min64(n, r0 + ROWS); ++r) {
-            const E *p = fetch(a, r * row + start, width, buffer);
-            const E *q = &a == &b ? p : fetch(b, r * row + start, width, buffer + COLUMNS);
-            for (int64_t j = 0; j < width; ++j) part[j] += map(P(p[j]), P(q[j]), j);
-        }
-        for (int64_t j = 0; j < width; ++j) total[j] += double(part[j]);
-    }
-}
-template <class Test>
-inline bool any(const double *sums, int64_t n, Test &&test) {
-    bool found = false;
-    for (int64_t j = 0; j < n; ++j) found |= test(sums[j]);
-    return found;
-}
-/* for each column: the sum over the s columns of its channel, divided by `divisor` */
-template <class E>
-inline void spread(const double *total, int64_t s, int64_t width, double divisor, E *out) {
-    for (int64_t j = 0; j < width; j += s) {
-        double sum = 0;
-        for (int64_t k = 0; k < s; ++k) sum += total[j + k];
-        for (int64_t k = 0; k < s; ++k) out[j + k] = E(sum / divisor);
-    }
-}
-
-/* calls body(first channel, number of channels, scratch of 4 runs) for blocks of channels */
-template <class E, class Body>
-inline int over_channels(pt_call *call, const shape &x, Body &&body) {
-    const int64_t block = x.s >= WIDE ? 1 : COLUMNS / x.s, blocks = ceil_div(x.c, block);
-    std::atomic<bool> starved{false};
-    parallel_for(blocks, grain_rows(4 * block * x.n * x.s), [&](int64_t begin, int64_t end) {
-        scratch<E> space(4 * ROW_RUN);
-        if (!space) {
-            starved = true;
-            return;
-        }
-        for (int64_t i = begin; i < end; ++i)
-            body(i * block, min64(block, x.c - i * block), space.data);
-    });
-    return starved ? no_memory(call, 4 * ROW_RUN * int64_t(sizeof(E))) : int(PT_OK);
-}
 
 template <class E>
 int batch_norm_as(pt_call *call, double eps) {
@@ -204,15 +60,17 @@ int batch_norm_as(pt_call *call, double eps) {
         double total[COLUMNS];
         double var[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], shift[COLUMNS];
-        const auto value = [](auto a, auto, int64_t) { return a; };
-        const auto squared = [&](auto a, auto, int64_t j) { return (a - mean[j]) * (a - mean[j]); };
-        column_sums<E>(in, in, x.n, row, start, width, total, space, value);
+        const auto value = [](auto a, auto, int64_t, auto) { return a; };
+        const auto squared = [&](auto a, auto, int64_t j, auto) {
+            return (a - mean[j]) * (a - mean[j]);
+        };
+        column_sums<1, E>(in, in, x.n, row, start, width, total, 0, space, value);
         if (any(total, width, sum_overflowed<E>))
-            column_sums<double>(in, in, x.n, row, start, width, total, space, value);
+            column_sums<1, double>(in, in, x.n, row, start, width, total, 0, space, value);
         spread(total, x.s, width, count, mean);
-        column_sums<E>(in, in, x.n, row, start, width, total, space, squared);
+        column_sums<1, E>(in, in, x.n, row, start, width, total, 0, space, squared);
         if (any(total, width, [=](double sum) { return row_squares_lost<E>(sum, eps); }))
-            column_sums<double>(in, in, x.n, row, start, width, total, space, squared);
+            column_sums<1, double>(in, in, x.n, row, start, width, total, 0, space, squared);
         spread(total, x.s, width, count, var);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
@@ -269,12 +127,13 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         double total[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], a[COLUMNS], b[COLUMNS];
         for (int64_t j = 0; j < width; ++j) mean[j] = E(get_real(call->in[2], c0 + j / x.s));
-        column_sums<E>(grad, in, x.n, row, start, width, total, space,
-                       [](E u, E, int64_t) { return u; });
+        double product[COLUMNS];
+        column_sums<1, E>(grad, grad, x.n, row, start, width, total, 0, space,
+                          [](E u, E, int64_t, auto) { return u; });
         spread(total, x.s, width, 1.0, a);
-        column_sums<E>(grad, in, x.n, row, start, width, total, space,
-                       [&](E u, E v, int64_t j) { return u * (v - mean[j]); });
-        spread(total, x.s, width, 1.0, b);
+        column_sums<1, E>(grad, in, x.n, row, start, width, product, 0, space,
+                          [&](E u, E v, int64_t j, auto) { return u * (v - mean[j]); });
+        spread(product, x.s, width, 1.0, b);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
             const double rstd = 1 / sqrt(get_real(call->in[3], c) + eps);
@@ -469,18 +328,6 @@ inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p
     if (to == buffer) write(out, first, to, m);
 }
 
-/* whether the channels of a position are neighbours, and the positions in order */
-inline bool channels_last(const pt_view &v) {
-    int64_t step = v.sizes[1];
-    if (v.strides[1] != 1) return false;
-    for (int d = v.ndim - 1; d >= 0; --d) {
-        if (d == 1) continue;
-        if (v.sizes[d] != 1 && v.strides[d] != step) return false;
-        step *= v.sizes[d];
-    }
-    return true;
-}
-
 /* one plane in any layout, to an output plane in any layout */
 template <class E>
 inline void plane_as_it_lies(const pt_view &in, const pt_view &out, int64_t n, int64_t c,
@@ -558,6 +405,16 @@ inline int of_nothing(pt_call *call, double value) {
 
 /* -- entries ----------------------------------------------------------------------------------- */
 
+/* whether the tensors of a call, of which the input is number `input`, are in the channels-last
+ * format */
+inline bool in_channels_last(const pt_call *call, int input) {
+    const pt_view &x = call->in[input], &out = call->out[0];
+    bool last = x.ndim >= 4 && x.ndim <= 5 && (!present(out) || channels_last(out));
+    for (int i = 0; i <= input; i += max64(1, input))
+        last = last && call->in[i].ndim == x.ndim && channels_last(call->in[i]);
+    return last;
+}
+
 /* `statistics`: how many numbers each kind of statistics has if
  * this is a derivative; else 0 */
 inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
@@ -570,7 +427,7 @@ inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
             call, PT_RUNTIME_ERROR,
             "expected %lld channels to be divisible by the number of groups, got %lld groups",
             (long long)x.sizes[1], (long long)groups);
-    for (int i = 0; i <= input; ++i)
+    for (int i = 0; i <= input && !in_channels_last(call, input); ++i)
         if (!call->in[i].contiguous && call->in[i].numel)
             return fail(call, PT_RUNTIME_ERROR, "expected contiguous tensors");
     bool fits = input == 0 || call->in[0].numel == x.numel;
@@ -582,11 +439,23 @@ inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
                        "gradient, statistics, weight and input do not fit together");
 }
 
+int normalized_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
+    return call->in[0].dtype == PT_FLOAT64 ? normalize_last<double>(call, by_sample, groups, eps)
+                                           : normalize_last<float>(call, by_sample, groups, eps);
+}
+int slopes_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
+    return call->in[1].dtype == PT_FLOAT64 ? backward_last<double>(call, by_sample, groups, eps)
+                                           : backward_last<float>(call, by_sample, groups, eps);
+}
+
 int batch_norm_kernel(pt_call *call) {
     if (int status = check(call, 0, 1, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
-    return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, call->params[0].d)
-                                           : batch_norm_as<float>(call, call->params[0].d);
+    const double eps = call->params[0].d;
+    if (in_channels_last(call, 0))
+        return normalized_last(call, false, call->in[0].sizes[1], eps);
+    return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, eps)
+                                           : batch_norm_as<float>(call, eps);
 }
 int batch_norm_given_kernel(pt_call *call) {
     if (int status = check_floats(call)) return status;
@@ -605,15 +474,20 @@ int batch_norm_backward_kernel(pt_call *call) {
     if (int status = check(call, 1, 1, call->in[1].ndim > 1 ? call->in[1].sizes[1] : 0))
         return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
-    return call->in[1].dtype == PT_FLOAT64 ? batch_norm_backward_as<double>(call, call->params[0].d)
-                                           : batch_norm_backward_as<float>(call, call->params[0].d);
+    const double eps = call->params[0].d;
+    if (in_channels_last(call, 1)) return slopes_last(call, false, call->in[1].sizes[1], eps);
+    return call->in[1].dtype == PT_FLOAT64 ? batch_norm_backward_as<double>(call, eps)
+                                           : batch_norm_backward_as<float>(call, eps);
 }
 int group_norm_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
     if (int status = check(call, 0, groups, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
-    return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, call->params[1].d)
-                                           : group_norm_as<float>(call, groups, call->params[1].d);
+    const double eps = call->params[1].d;
+    if (in_channels_last(call, 0))
+        return normalized_last(call, true, groups, eps);
+    return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, eps)
+                                           : group_norm_as<float>(call, groups, eps);
 }
 int group_norm_backward_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
@@ -621,6 +495,7 @@ int group_norm_backward_kernel(pt_call *call) {
             check(call, 1, groups, call->in[1].ndim > 1 ? call->in[1].sizes[0] * groups : 0))
         return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
+    if (in_channels_last(call, 1)) return slopes_last(call, true, groups, 0);
     return call->in[1].dtype == PT_FLOAT64 ? group_norm_backward_as<double>(call, groups)
                                            : group_norm_backward_as<float>(call, groups);
 }

@@ -3,9 +3,10 @@
  *    pad_constant(input; pad, value) -> out         negative pads cut elements off
  *    pad_edges(input; pad, mode) -> out             mode 0 reflect, 1 replicate, 2 circular
  *    pad_edges_transposed(input; pad, mode) -> out  adds each element to the one that it copies
- * pad holds pairs (before, after) for the last dims, the last dim first.
+ * pad holds pairs (before, after) for the last dims, the last dim first. Dims are walked in their
+ * order in memory, so that a row of a channels-last tensor is the channels of a position.
  */
-#include "common.hpp"
+#include "channels_last.hpp"
 #include "copy_run.hpp"
 #include "stored.hpp"
 
@@ -18,6 +19,7 @@ int constant_kernel(pt_call *call) {
         return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
     if (y.numel == 0) return PT_OK;
     const pt_param &number = call->params[1];
+    const memory_order order(x.ndim, runs_channels_last(x, y));
     const auto padded = [&](auto value) {
         using T = decltype(value);
         T *to = output<T>(call);
@@ -41,7 +43,10 @@ int constant_kernel(pt_call *call) {
         };
         const int64_t total = y.numel;
         space<2> all;
-        for (int d = 0; d < x.ndim && any; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
+        for (int k = 0; k < x.ndim && any; ++k) {
+            const int d = order[k];
+            all.push(box[d], {x.strides[d], y.strides[d]});
+        }
         int64_t step[2] = {1, 1};
         const int64_t n = any ? all.pop(step) : 0, rows = any ? all.numel() : 0;
         const bool runs =
@@ -88,6 +93,7 @@ enum { REFLECT, REPLICATE, CIRCULAR };
 /* The element, of n, that element i of a padded dim copies; pads longer than n
  * reflect or wrap repeatedly. */
 inline int64_t source(int64_t i, int64_t n, int64_t mode) {
+    if (i >= 0 && i < n) return i;
     if (mode == REPLICATE || n == 1) return i < 0 ? 0 : i < n ? i : n - 1;
     if (mode == CIRCULAR) return (i % n + n) % n;
     const int64_t turn = 2 * n - 2;
@@ -95,22 +101,25 @@ inline int64_t source(int64_t i, int64_t n, int64_t mode) {
     return i < n ? i : turn - i;
 }
 
-/* Rows of a padded contiguous tensor, and the rows of the inner tensor that they copy. */
+/* Rows of a padded dense tensor, and the rows of the inner tensor that they copy; dims are in their
+ * order in memory. */
 struct frame {
     int ndim;
+    int unpadded = 0;           /* dims in front of the first padded one, but not the last dim */
     int64_t rows = 1, width, before, inside, mode;
     int64_t size[PT_MAX_DIM], begin[PT_MAX_DIM], inner[PT_MAX_DIM], stride[PT_MAX_DIM];
 
-    frame(const pt_view &small, const int64_t *strides, const pt_view &large, const pt_param &pad,
-          int64_t m)
+    frame(const pt_view &small, const pt_view &large, const pt_param &pad, int64_t m, bool last)
         : ndim(small.ndim), mode(m) {
-        for (int d = 0; d < ndim; ++d) {
-            const int pair = ndim - 1 - d;
-            begin[d] = 2 * pair < pad.count ? pad.list[2 * pair] : 0;
-            size[d] = large.sizes[d];
-            inner[d] = small.sizes[d];
-            stride[d] = strides[d];
-            if (d < ndim - 1) rows *= size[d];
+        const memory_order order(ndim, last);
+        for (int k = 0; k < ndim; ++k) {
+            const int d = order[k], pair = ndim - 1 - d;
+            begin[k] = 2 * pair < pad.count ? pad.list[2 * pair] : 0;
+            size[k] = large.sizes[d];
+            inner[k] = small.sizes[d];
+            stride[k] = small.strides[d];
+            if (unpadded == k && k < ndim - 1 && 2 * pair >= pad.count) ++unpadded;
+            if (k < ndim - 1) rows *= size[k];
         }
         width = size[ndim - 1];
         before = begin[ndim - 1];
@@ -173,8 +182,8 @@ int edges_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->out[0];
     if (int status = check_edges(call, x, y)) return status;
     if (y.numel == 0) return PT_OK;
-    const frame f(x, x.strides, y, call->params[0], call->params[1].i);
-    const int64_t step = x.strides[x.ndim - 1], end_of_row = f.width - f.inside;
+    const frame f(x, y, call->params[0], call->params[1].i, runs_channels_last(x, y));
+    const int64_t step = f.stride[x.ndim - 1], end_of_row = f.width - f.inside;
     scratch<int64_t> from_column(end_of_row);
     if (!f.columns(from_column)) return no_memory(call, 8 * end_of_row);
     return visit_size(call, x.dtype, [&](auto tag) {
@@ -199,15 +208,14 @@ int edges_transposed_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->out[0];
     if (int status = check_edges(call, y, x)) return status;
     if (y.numel == 0) return PT_OK;
-    const frame f(y, y.strides, x, call->params[0], call->params[1].i);
+    const frame f(y, x, call->params[0], call->params[1].i, runs_channels_last(x, y));
     const int64_t end_of_row = f.width - f.inside;
     scratch<int64_t> to_column(end_of_row);
     if (!f.columns(to_column)) return no_memory(call, 8 * end_of_row);
     /* threads split the dims in front of the padded ones, so that no two add to one element */
-    const int padded = call->params[0].count / 2;
-    int64_t parts = 1, part = 1;
-    for (int d = 0; d < y.ndim - padded; ++d) parts *= y.sizes[d];
-    for (int d = y.ndim - padded; d < y.ndim; ++d) part *= y.sizes[d];
+    int64_t parts = 1;
+    for (int k = 0; k < f.unpadded; ++k) parts *= f.size[k];
+    const int64_t part = y.numel / parts, each = f.rows / parts;
     return visit<FLOATS | COMPLEXES>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         using E = compute<T>;
@@ -216,9 +224,7 @@ int edges_transposed_kernel(pt_call *call) {
         E *sums;
         if constexpr (is_same<E, T>) sums = output<T>(call);
         else sums = wide.data;
-        const int64_t each = padded < y.ndim ? f.rows / parts : f.rows,
-                      count = padded < y.ndim ? parts : 1;
-        parallel_for(count, grain_rows(each * f.width), [&](int64_t begin, int64_t end) {
+        parallel_for(parts, grain_rows(each * f.width), [&](int64_t begin, int64_t end) {
             for (int64_t i = begin * part; i < end * part; ++i) sums[i] = E{};
             frame_row row(f, begin * each);
             for (int64_t r = begin * each; r < end * each; ++r, row.next()) {

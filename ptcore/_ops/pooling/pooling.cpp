@@ -1,439 +1,359 @@
-/* Reductions of windows of the spatial dims: maximum with its position, mean, mean's transpose.
+/* Reductions of windows of the spatial dims: maximum with its position, mean, their transposes.
  *
  *    max_pool(input; kernel, stride, padding, dilation, size) -> values, indices
+ *    max_pool_backward(g, indices; size) -> out
  *    fractional_max(input, samples; kernel, size) -> values, indices
  *    mean_pool(input; kernel, stride, padding, size, include_pad, divisor) -> out
  *    mean_pool_transposed(input; the same) -> out
  *
- * Without a kernel the windows are adaptive. A plane (one channel of one image)
- * is walked row by row: if windows are regular and rows long enough, each tap
- * is taken for all columns at once, else window by window. Places outside the
- * input belong to no window. The first maximum counts, but a NaN comes before
- * all numbers, as in PyTorch. */
-#include "spatial.hpp"
-
-#include <atomic>
-#include <limits>
+ * Without a kernel the windows are adaptive. Places outside the input belong to no window. The
+ * first maximum counts, but a NaN comes before all numbers, as in PyTorch.
+ *
+ * In the channels-last format the channels of a position are a run of memory, and each tap of a
+ * window is taken for all of them. Other tensors are walked plane by plane (pooling_planes.cpp). */
+#include "channels_last.hpp"
+#include "pooling.hpp"
 
 namespace {
 
-struct pool_axis {
-    int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
-    bool adaptive = false;
+constexpr int64_t CHANNELS = 256;       /* of one position that are walked at once */
+constexpr int TAPS = 4;                 /* of one window that are read in one pass */
 
-    /* of window o: its first place inside the input, its end, the number of places in its mean */
-    int64_t *start = nullptr, *stop = nullptr, *number = nullptr;
+/* A channels-last call: the windows of positions, blocks of channels. */
+struct last_pool {
+    const pool &p;
+    const batch_view x;
+    int64_t n, c;
 
-    void place(bool include_pad) {
-        for (int64_t o = 0; o < out; ++o) {
-            if (adaptive) {
-                start[o] = o * in / out;
-                stop[o] = ceil_div((o + 1) * in, out);
-            }
-            else {
-                const int64_t first = o * stride - padding;
-                start[o] = first < 0 ? first + ceil_div(-first, dilation) * dilation : first;
-                stop[o] = min64(in, first + (kernel - 1) * dilation + 1);
-                if (include_pad) number[o] = min64(first + kernel, in + padding) - first;
-            }
-            if (adaptive || !include_pad) number[o] = max64(0, stop[o] - start[o]);
-        }
+    last_pool(const pool &of, const pt_view &input)
+        : p(of), x(input), n(x.size[0]), c(x.size[1]) {}
+
+    /* calls f(number of the position, n, i, j, o) for all positions of the result */
+    template <class F>
+    void each_position(int64_t cost, F &&f) const {
+        const int64_t a = p.dim[0].out, b = p.dim[1].out, w = p.dim[2].out;
+        parallel_for(n * a * b, grain_rows(w * c * cost), [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r)
+                for (int64_t o = 0; o < w; ++o) f(r * w + o, r / b / a, r / b % a, r % b, o);
+        });
     }
-    /* the columns [lo, hi) with tap k inside the input, for regular windows */
-    void columns(int64_t k, int64_t &lo, int64_t &hi) const {
-        const int64_t at = k * dilation - padding;
-        lo = at < 0 ? ceil_div(-at, stride) : 0;
-        hi = at >= in ? 0 : min64(out, (in - 1 - at) / stride + 1);
+    /* calls f(place in the flattened input, offset in the input) for the taps of a window */
+    template <class F>
+    void each_tap(int64_t image, int64_t i, int64_t j, int64_t o, F &&f) const {
+        const pool_axis &a = p.dim[0], &b = p.dim[1], &w = p.dim[2];
+        for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
+            for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
+                for (int64_t q = w.start[o]; q < w.stop[o]; q += w.dilation)
+                    f((u * b.in + v) * w.in + q, image * x.stride[0] + u * x.stride[2] +
+                                                     v * x.stride[3] + q * x.stride[4]);
+    }
+    /* Calls f(x, places, first) for the taps of a window, TAPS at a time: x[t] are m channels of
+     * tap t, from channel c0 on, where they lie, or as E in the buffers. The last taps are filled
+     * up by the last one, or by `fill`. False if no tap lies inside the input. */
+    template <class E, class S, class F>
+    bool each_taps(int64_t image, int64_t i, int64_t j, int64_t o, int64_t c0, int64_t m,
+                   E (*buffer)[CHANNELS], const S *fill, F &&f) const {
+        constexpr bool direct = is_same<S, E> || is_same<S, bfloat16>;
+        const S *from[TAPS];
+        int64_t places[TAPS];
+        int n = 0;
+        bool first = true;
+        const auto flush = [&] {
+            for (int t = n; t < TAPS; ++t) {
+                from[t] = fill ? fill : from[n - 1];
+                places[t] = places[n - 1];
+            }
+            const bool before = !first;
+            n = 0;
+            first = false;
+            if constexpr (direct)
+                if (x.stride[1] == 1) return f(from, places, !before);
+            const E *wide[TAPS];
+            for (int t = 0; t < TAPS; ++t) {
+                load_wide(buffer[t], from[t], from[t] == fill ? 1 : x.stride[1], m);
+                wide[t] = buffer[t];
+            }
+            f(wide, places, !before);
+        };
+        each_tap(image, i, j, o, [&](int64_t at, int64_t offset) {
+            from[n] = reinterpret_cast<const S *>(x.data) + offset + c0 * x.stride[1];
+            places[n++] = at;
+            if (n == TAPS) flush();
+        });
+        if (n) flush();
+        return !first;
     }
 };
-struct pool {
-    pool_axis dim[3];
-    bool by_rows = false;       /* walk by taps, all columns at once */
-    scratch<int64_t> tables;
 
-    explicit pool(const pt_view &small) : tables(3 * windows(small)) {}
-    static int64_t windows(const pt_view &small) {
-        int64_t n = 3;
-        for (int d = 0; d < small.ndim; ++d) n += small.sizes[d];
-        return n;
-    }
-    int64_t inputs() const { return dim[0].in * dim[1].in * dim[2].in; }
-    int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
-    /* the most numbers of the input in a window */
-    double longest() const {
-        double n = 1;
-        for (const pool_axis &a : dim) {
-            int64_t most = 0;
-            for (int64_t o = 0; o < a.out; ++o) most = max64(most, a.stop[o] - a.start[o]);
-            n *= double(most);
-        }
-        return n;
-    }
-};
-
-/* reads the window settings from params 0 to 2, and dilation from param `dilated` if it is not 0 */
-inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated,
-                     bool include_pad, pool &p) {
-    if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
-        return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d",
-                    large.ndim);
-    const batch_view x(large), y(small);
-    const bool adaptive = call->params[0].count == 0;
-    if (!p.tables) return no_memory(call, 3 * 8 * pool::windows(small));
-    int64_t *at = p.tables.data;
-    for (int d = 0; d < 3; ++d) {
-        pool_axis &a = p.dim[d];
-        a.in = x.size[d + 2];
-        a.out = y.size[d + 2];
-        a.adaptive = adaptive;
-        a.start = at;
-        a.stop = at + a.out;
-        a.number = at + 2 * a.out;
-        at += 3 * a.out;
-        if (!adaptive) {
-            a.kernel = setting(call, 0, d, 1);
-            a.stride = setting(call, 1, d, 1);
-            a.padding = setting(call, 2, d, 0);
-            if (dilated) a.dilation = setting(call, dilated, d, 1);
-        }
-        const int64_t most = int64_t(1) << 40;
-        if (a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.dilation < 1 || a.kernel > most ||
-            a.stride > most || a.padding > most || a.dilation > most)
-            return fail(
-                call, PT_RUNTIME_ERROR,
-                "kernel, stride and dilation must be positive, padding must not be negative");
-        a.place(include_pad);
-    }
-    /* most taps of a kernel much longer than the row lie in the padding */
-    p.by_rows = !adaptive && p.dim[2].out >= 8 && p.dim[2].kernel / 2 <= p.dim[2].in;
-    return PT_OK;
-}
-
-/* calls f(plane number, input plane, output plane) for all planes, contiguous and as type E */
-template <class E, class S, class Out, class F>
-inline int each_plane(pt_call *call, int64_t cost, F &&f) {
-    const pt_view &in = call->in[0];
-    const batch_view x(in);
-    const int64_t planes = x.size[0] * x.size[1], size = x.size[2] * x.size[3] * x.size[4];
-    const int64_t results = planes ? call->out[0].numel / planes : 0;
-    constexpr bool same_out = is_same<E, Out>;
-    const bool direct = is_same<E, S> && x.dense();
-    std::atomic<bool> enough(true);
-    parallel_for(planes, grain_rows(cost), [&](int64_t begin, int64_t end) {
-        scratch<E> wide(direct ? 0 : size), made(same_out ? 0 : results);
-        if (!wide || !made) {
-            enough = false;
-            return;
-        }
-        for (int64_t p = begin; p < end; ++p) {
-            const S *from = reinterpret_cast<const S *>(x.data) + p / x.size[1] * x.stride[0] +
-                            p % x.size[1] * x.stride[1];
-            if (!direct)
-                for (int64_t i = 0; i < x.size[2]; ++i)
-                    for (int64_t j = 0; j < x.size[3]; ++j)
-                        load_row(wide.data + (i * x.size[3] + j) * x.size[4],
-                                 from + i * x.stride[2] + j * x.stride[3], x.stride[4], x.size[4]);
-            Out *to = output<Out>(call) + p * results;
-            if constexpr (same_out)
-                f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, to);
-            else {
-                f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, made.data);
-                store(to, made.data, results);
-            }
-        }
-    });
-    return enough ? int(PT_OK) : no_memory(call, (size + results) * int64_t(sizeof(E)));
+/* The memory of a result, or the buffer if it is computed in another type. */
+template <class E, class S>
+inline E *in_place_or(S *result, E *buffer) {
+    if constexpr (is_same<E, S>) return result;
+    else return buffer;
 }
 
 /* ---- maximum ----------------------------------------------------------------------------- */
 
-template <class E>
-using place_type = std::conditional_t<sizeof(E) <= 4, int32_t, int64_t>;
-
-template <class E, int STRIDE>
-inline void max_tap(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const E *PT_RESTRICT row,
-                    int64_t stride, int64_t at, int64_t lo, int64_t hi) {
-    const int64_t step = STRIDE ? STRIDE : stride;
+template <bool FIRST, class E, class S>
+inline void max_taps(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const S *const *x,
+                     const int64_t *at, int64_t n) {
+    const S *PT_RESTRICT a = x[0], *PT_RESTRICT b = x[1], *PT_RESTRICT c = x[2],
+            *PT_RESTRICT d = x[3];
+    const auto where = [at](int t) { return place_type<E>(at[t]); };
+    const place_type<E> p0 = where(0), p1 = where(1), p2 = where(2), p3 = where(3);
     PT_IVDEP
-    for (int64_t o = lo; o < hi; ++o) {
-        const E v = row[o * step];
-        const bool better = (v > best[o]) | (v != v);
-        best[o] = better ? v : best[o];
-        place[o] = better ? place_type<E>(at + o * step) : place[o];
+    for (int64_t i = 0; i < n; ++i) {
+        E top = FIRST ? convert<E>(a[i]) : best[i];
+        place_type<E> at_top = FIRST ? p0 : place[i];
+        const auto look = [&](E v, place_type<E> p) {
+            const bool better = (v > top) | (v != v);
+            top = better ? v : top;
+            at_top = better ? p : at_top;
+        };
+        if (!FIRST) look(convert<E>(a[i]), p0);
+        look(convert<E>(b[i]), p1);
+        look(convert<E>(c[i]), p2);
+        look(convert<E>(d[i]), p3);
+        best[i] = top;
+        place[i] = at_top;
     }
 }
 
-template <class E>
-inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, place_type<E> *place) {
-    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
-    for (int64_t i = 0; i < a.out; ++i)
-        for (int64_t j = 0; j < b.out; ++j, values += c.out, indices += c.out) {
-            for (int64_t o = 0; o < c.out; ++o) {
-                values[o] = -E(HUGE_VAL);
-                place[o] = -1;
-            }
-            for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
-                for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
-                    for (int64_t k = 0; k < c.kernel; ++k) {
-                        int64_t lo, hi;
-                        c.columns(k, lo, hi);
-                        const int64_t first = (u * b.in + v) * c.in + k * c.dilation - c.padding;
-                        if (c.stride == 1)
-                            max_tap<E, 1>(values, place, x + first, 1, first, lo, hi);
-                        else if (c.stride == 2)
-                            max_tap<E, 2>(values, place, x + first, 2, first, lo, hi);
-                        else max_tap<E, 0>(values, place, x + first, c.stride, first, lo, hi);
-                    }
-            for (int64_t o = 0; o < c.out; ++o)
-                indices[o] =
-                    place[o] >= 0 ? int64_t(place[o])
-                    : a.start[i] < a.stop[i] && b.start[j] < b.stop[j] && c.start[o] < c.stop[o]
-                        ? (a.start[i] * b.in + b.start[j]) * c.in + c.start[o]
-                        : 0;
-        }
-}
-/* `none` is the maximum of no elements */
-template <class E>
-inline void max_windows(const pool &p, const E *x, E none, E *values, int64_t *indices) {
-    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
-    for (int64_t i = 0; i < a.out; ++i)
-        for (int64_t j = 0; j < b.out; ++j)
-            for (int64_t o = 0; o < c.out; ++o) {
-                E best = none;
-                int64_t place = -1;
-                for (int64_t u = a.start[i]; u < a.stop[i]; u += a.dilation)
-                    for (int64_t v = b.start[j]; v < b.stop[j]; v += b.dilation)
-                        for (int64_t q = c.start[o]; q < c.stop[o]; q += c.dilation) {
-                            const int64_t at = (u * b.in + v) * c.in + q;
-                            if (place < 0 || x[at] > best || x[at] != x[at]) {
-                                best = x[at];
-                                place = at;
-                            }
-                        }
-                *values++ = best;
-                *indices++ = max64(0, place);
-            }
-}
-
-int max_pool_kernel(pt_call *call) {
-    pool p(call->out[0]);
-    if (int status = read_pool(call, call->in[0], call->out[0], 3, false, p)) return status;
-    if (call->out[0].numel == 0) return PT_OK;
-    if (p.inputs() == 0)
-        return fail(call, PT_RUNTIME_ERROR, "windows of an empty input have no maximum");
-    const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
-    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
-        using S = PT_TYPE(tag);
-        /* integers are compared as 64-bit integers, window by window:
-         * two loops serve all types */
-        using E = std::conditional_t<std::is_integral<S>::value,
-                                     std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>,
-                                     compute<S>>;
-        std::atomic<bool> enough(true);
-        const int64_t cost = p.inputs() + 4 * p.outputs();
-        const int status =
-            each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
-                int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
-                if constexpr (std::is_integral<E>::value)
-                    max_windows(p, x, E(std::numeric_limits<S>::lowest()), values, indices);
-                else {
-                    if (!by_rows) return max_windows(p, x, -E(HUGE_VAL), values, indices);
-                    scratch<place_type<E>> place(p.dim[2].out);
-                    if (place)
-                        max_rows(p, x, values, indices, place.data);
-                    else
-                        enough = false;
+template <class S>
+void max_last(pt_call *call, const last_pool &w, S none) {
+    /* integers are compared as 64-bit ones: two loops serve all types */
+    using E = std::conditional_t<std::is_integral<S>::value,
+                                 std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>,
+                                 compute<S>>;
+    w.each_position(4, [&](int64_t r, int64_t n, int64_t i, int64_t j, int64_t o) {
+        for (int64_t c0 = 0; c0 < w.c; c0 += CHANNELS) {
+            const int64_t m = min64(CHANNELS, w.c - c0);
+            E buffer[TAPS][CHANNELS], made[CHANNELS];
+            place_type<E> place[CHANNELS];
+            S *values = output<S>(call) + r * w.c + c0;
+            int64_t *PT_RESTRICT indices = output<int64_t>(call, 1) + r * w.c + c0;
+            E *best = in_place_or(values, made);
+            const auto look = [&](auto x, const int64_t *at, bool first) {
+                if (first) max_taps<true>(best, place, x, at, m);
+                else max_taps<false>(best, place, x, at, m);
+            };
+            if (!w.each_taps<E, S>(n, i, j, o, c0, m, buffer, nullptr, look))
+                for (int64_t c = 0; c < m; ++c) {
+                    best[c] = convert<E>(none);
+                    place[c] = 0;
                 }
-            });
-        return enough ? status : no_memory(call, p.dim[2].out * 8);
+            for (int64_t c = 0; c < m; ++c) indices[c] = place[c];
+            if constexpr (!is_same<E, S>) store_narrow(values, best, m);
+        }
     });
 }
 
-/* ---- maximum at random places ---------------------------------------------------------------- */
-
-/* Where window o of `out` begins: a multiple of the step, moved by the sample, with each step
- * rounded to T. The last window ends where the input ends. */
-template <class T>
-inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, int64_t kernel) {
-    using E = compute<T>;
-    if (o == out - 1) return in - kernel;
-    const E step = convert<E>(convert<T>(double(in - kernel) / double(out - 1))),
-            u = convert<E>(sample);
-    const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)),
-            begin = convert<E>(convert<T>(u * step));
-    constexpr E FAR =
-        E(1e15); /* samples beyond [0, 1) are accepted while steps can still be told apart */
-    if (!(std::abs(end) < FAR && std::abs(begin) < FAR)) return 0;
-    return min64(max64(int64_t(end) - int64_t(begin), 0), in - kernel);
+int max_pool_kernel(pt_call *call) {
+    const pt_view &in = call->in[0], &out = call->out[0];
+    if (in.ndim != out.ndim || !runs_channels_last(in, out)) return pt_max_pool_planes(call);
+    pool p(out);
+    if (int status = read_pool(call, in, out, 3, false, p)) return status;
+    if (p.inputs() == 0 || p.inputs() >= INT_MAX) return pt_max_pool_planes(call);
+    const last_pool w(p, in);
+    return visit<INTEGERS | FLOATS>(call, in.dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        if constexpr (std::is_integral<S>::value)
+            max_last<S>(call, w, std::numeric_limits<S>::lowest());
+        else max_last<S>(call, w, convert<S>(-compute<S>(HUGE_VAL)));
+        return int(PT_OK);
+    });
 }
 
-int fractional_kernel(pt_call *call) {
-    const pt_view &input = call->in[0], &samples = call->in[1];
-    const int n = input.ndim - 2;
-    if (n < 1 || n > 3 || samples.ndim != 3 || samples.sizes[2] != n ||
-        samples.sizes[0] != input.sizes[0] || samples.sizes[1] != input.sizes[1])
-        return fail(call, PT_RUNTIME_ERROR, "expected (N, C, ...) and samples (N, C, %d)", n);
-    const batch_view x(input), y(call->out[0]);
-    int64_t kernel[3];
-    for (int d = 0; d < 3; ++d) {
-        kernel[d] = setting(call, 0, d, 1);
-        if (kernel[d] < 1 || kernel[d] + y.size[d + 2] - 1 > x.size[d + 2])
-            return fail(call, PT_RUNTIME_ERROR, "windows do not fit in the input");
-    }
-    const int64_t *out = y.size + 2, *in = x.size + 2, windows = out[0] + out[1] + out[2],
-                  channels = x.size[1], results = out[0] * out[1] * out[2];
-    if (call->out[0].numel == 0) return PT_OK;
-    return visit<FLOATS>(call, input.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        using E = compute<T>;
-        std::atomic<bool> enough(true);
-        const int64_t taps = kernel[0] * kernel[1] * kernel[2];
-        const int status = each_plane<E, T, T>(
-            call, in[0] * in[1] * in[2] + results * taps,
-            [&](int64_t plane, const E *from, E *values) {
-                scratch<int64_t> starts(windows);
-                if (!starts) {
-                    enough = false;
-                    return;
-                }
-                const T *sample = reinterpret_cast<const T *>(samples.data) +
-                                  plane / channels * samples.strides[0] +
-                                  plane % channels * samples.strides[1];
-                int64_t *start[3] = {starts.data, starts.data + out[0],
-                                     starts.data + out[0] + out[1]};
-                for (int d = 0; d < 3; ++d)
-                    for (int64_t o = 0; o < out[d]; ++o) {
-                        const int k =
-                            d - 3 +
-                            n; /* the dim among the tensor's; two dims have reversed samples */
-                        start[d][o] = k < 0 ? 0
-                                            : fractional_start(
-                                                  sample[(n == 2 ? 1 - k : k) * samples.strides[2]],
-                                                  o, out[d], in[d], kernel[d]);
+/* out[indices[o]] += g[o] in each plane; both inputs have the format of the output */
+int max_pool_backward_kernel(pt_call *call) {
+    const pt_view &g = call->in[0], &indices = call->in[1], &out = call->out[0];
+    if (g.ndim < 3 || g.ndim != out.ndim || indices.ndim != g.ndim || indices.dtype != PT_INT64 ||
+        indices.numel != g.numel || g.sizes[0] != out.sizes[0] || g.sizes[1] != out.sizes[1])
+        return fail(call, PT_RUNTIME_ERROR, "gradient, indices and size do not fit together");
+    if (out.numel == 0) return PT_OK;
+    const bool last = runs_channels_last(g, out);
+    /* images of interleaved channels, or planes of one */
+    const int64_t channels = last ? out.sizes[1] : 1,
+                  images = out.sizes[0] * (last ? 1 : out.sizes[1]),
+                  size = out.numel / images, results = g.numel / images, places = size / channels;
+    return visit<FLOATS>(call, g.dtype, [&](auto tag) {
+        using S = PT_TYPE(tag);
+        using E = compute<S>;
+        std::atomic<bool> enough(true), inside(true);
+        parallel_for(images, grain_rows(size + 4 * results), [&](int64_t begin, int64_t end) {
+            scratch<E> made(is_same<E, S> ? 0 : size);
+            if (!made) {
+                enough = false;
+                return;
+            }
+            for (int64_t n = begin; n < end; ++n) {
+                E *PT_RESTRICT sum = in_place_or(output<S>(call) + n * size, made.data);
+                const S *PT_RESTRICT from = input<S>(call) + n * results;
+                const int64_t *PT_RESTRICT to = input<int64_t>(call, 1) + n * results;
+                for (int64_t i = 0; i < size; ++i) sum[i] = E(0);
+                for (int64_t o = 0; o < results; o += channels)
+                    for (int64_t c = 0; c < channels; ++c) {
+                        const int64_t at = to[o + c];
+                        if (uint64_t(at) >= uint64_t(places)) inside = false;
+                        else sum[at * channels + c] += convert<E>(from[o + c]);
                     }
-                int64_t *indices = output<int64_t>(call, 1) + plane * results;
-                for (int64_t i = 0; i < out[0]; ++i)
-                    for (int64_t j = 0; j < out[1]; ++j)
-                        for (int64_t o = 0; o < out[2]; ++o) {
-                            int64_t place = -1;
-                            for (int64_t u = start[0][i]; u < start[0][i] + kernel[0]; ++u)
-                                for (int64_t v = start[1][j]; v < start[1][j] + kernel[1]; ++v)
-                                    for (int64_t w = start[2][o]; w < start[2][o] + kernel[2];
-                                         ++w) {
-                                        const int64_t at = (u * in[1] + v) * in[2] + w;
-                                        if (place < 0 || from[at] > from[place] ||
-                                            from[at] != from[at])
-                                            place = at;
-                                    }
-                            *values++ = from[place];
-                            *indices++ = place;
-                        }
-            });
-        return enough ? status : no_memory(call, windows * 8);
+                if constexpr (!is_same<E, S>) store_narrow(output<S>(call) + n * size, sum, size);
+            }
+        });
+        if (!enough) return no_memory(call, size * int64_t(sizeof(E)));
+        return inside ? int(PT_OK) : fail(call, PT_INDEX_ERROR, "an index lies outside the input");
     });
 }
 
 /* ---- mean -------------------------------------------------------------------------------- */
 
-/* Longer windows are summed in double: a float sum of ones ends at 2^24. */
-constexpr double MOST_FLOATS = 4096;
+/* What the sum of a window is divided by. */
+struct share_of {
+    const pool &p;
+    int64_t divisor;
+    int64_t operator()(int64_t i, int64_t j, int64_t o) const {
+        const int64_t number = p.dim[0].number[i] * p.dim[1].number[j] * p.dim[2].number[o];
+        return divisor ? divisor : max64(1, number);
+    }
+};
 
-/* integers wrap */
-template <class E>
-inline E plus(E a, E b) {
-    if constexpr (std::is_same_v<E, int64_t>) return int64_t(uint64_t(a) + uint64_t(b));
-    else return E(a + b);
+template <class E, class S>
+inline void add_channels(E *PT_RESTRICT sum, const S *PT_RESTRICT x, int64_t n) {
+    PT_IVDEP
+    for (int64_t c = 0; c < n; ++c) sum[c] = plus(sum[c], convert<E>(x[c]));
 }
 
-template <class E>
-inline E divided(E sum, E by) {
-    if constexpr (std::is_same_v<E, int64_t>)
-        if (by == -1) return int64_t(0 - uint64_t(sum));
-    return sum / by;
+template <bool FIRST, class E, class S>
+inline void add_taps(E *PT_RESTRICT sum, const S *const *x, int64_t n) {
+    const S *PT_RESTRICT a = x[0], *PT_RESTRICT b = x[1], *PT_RESTRICT c = x[2],
+            *PT_RESTRICT d = x[3];
+    PT_IVDEP
+    for (int64_t i = 0; i < n; ++i) {
+        const E before = FIRST ? E(0) : sum[i];
+        const E two = plus(plus(before, convert<E>(a[i])), convert<E>(b[i]));
+        sum[i] = plus(plus(two, convert<E>(c[i])), convert<E>(d[i]));
+    }
 }
 
-template <class E, bool TRANSPOSED>
-inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor) {
-    const pool_axis &a = p.dim[0], &b = p.dim[1], &c = p.dim[2];
-    if (TRANSPOSED)
-        for (int64_t i = 0; i < p.inputs(); ++i) to[i] = E(0);
-    for (int64_t i = 0; i < a.out; ++i)
-        for (int64_t j = 0; j < b.out; ++j) {
-            const int64_t first = (i * b.out + j) * c.out, shared = a.number[i] * b.number[j];
-            auto share = [&](int64_t o) {
-                return E(divisor ? divisor : max64(1, shared * c.number[o]));
+template <class E, class S>
+void mean_last(pt_call *call, const last_pool &w, const share_of &share) {
+    const S zeros[CHANNELS] = {};       /* beside the last taps of a window: no sum is -0 */
+    w.each_position(4, [&](int64_t r, int64_t n, int64_t i, int64_t j, int64_t o) {
+        const E by = E(share(i, j, o));
+        for (int64_t c0 = 0; c0 < w.c; c0 += CHANNELS) {
+            const int64_t m = min64(CHANNELS, w.c - c0);
+            E buffer[TAPS][CHANNELS], made[CHANNELS];
+            S *to = output<S>(call) + r * w.c + c0;
+            E *PT_RESTRICT sum = in_place_or(to, made);
+            const auto add = [&](auto x, const int64_t *, bool first) {
+                if (first) add_taps<true>(sum, x, m);
+                else add_taps<false>(sum, x, m);
             };
-            const E *from = x + first;
-            for (int64_t o = 0; o < c.out; ++o)
-                row[o] = TRANSPOSED ? divided(from[o], share(o)) : E(0);
-            for (int64_t u = a.start[i]; u < a.stop[i]; ++u)
-                for (int64_t v = b.start[j]; v < b.stop[j]; ++v) {
-                    const int64_t at = (u * b.in + v) * c.in;
-                    if (!p.by_rows) {
-                        for (int64_t o = 0; o < c.out; ++o) {
-                            E sum = row[o];
-                            for (int64_t q = at + c.start[o]; q < at + c.stop[o]; ++q) {
-                                if (TRANSPOSED) to[q] = plus(to[q], sum);
-                                else sum = plus(sum, x[q]);
-                            }
-                            row[o] = sum;
-                        }
-                        continue;
-                    }
-                    for (int64_t k = 0; k < c.kernel; ++k) {
-                        int64_t lo, hi;
-                        c.columns(k, lo, hi);
-                        const int64_t start = at + k - c.padding;
-                        if (TRANSPOSED)
-                            for (int64_t o = lo; o < hi; ++o)
-                                to[start + o * c.stride] = plus(to[start + o * c.stride], row[o]);
-                        else if (c.stride == 1)
-                            for (int64_t o = lo; o < hi; ++o) row[o] = plus(row[o], x[start + o]);
-                        else
-                            for (int64_t o = lo; o < hi; ++o)
-                                row[o] = plus(row[o], x[start + o * c.stride]);
-                    }
-                }
-            for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o)
-                to[first + o] = divided(row[o], share(o));
+            if (!w.each_taps<E, S>(n, i, j, o, c0, m, buffer, zeros, add))
+                for (int64_t c = 0; c < m; ++c) sum[c] = E(0);
+            if constexpr (is_same<S, bfloat16>)
+                for (int64_t c = 0; c < m; ++c) to[c] = convert<S>(divided(sum[c], by));
+            else {
+                for (int64_t c = 0; c < m; ++c) sum[c] = divided(sum[c], by);
+                if constexpr (!is_same<E, S>) store_narrow(to, sum, m);
+            }
         }
+    });
+}
+
+/* The windows that hold each place along a dim: [first[q], behind[q]). */
+struct covering {
+    scratch<int64_t> first, behind;
+    explicit covering(const pool_axis &a) : first(a.in), behind(a.in) {
+        if (!first || !behind) return;
+        int64_t lo = 0, hi = 0;
+        for (int64_t q = 0; q < a.in; ++q) {
+            while (lo < a.out && a.stop[lo] <= q) ++lo;
+            while (hi < a.out && a.start[hi] <= q) ++hi;
+            first[q] = lo;
+            behind[q] = hi;
+        }
+    }
+    explicit operator bool() const { return first && behind; }
+};
+
+/* Each image's gradient is divided first, then each place adds up its windows. */
+template <class E, class S>
+int mean_transposed_last(pt_call *call, const pool &p, const share_of &share) {
+    const batch_view g(call->in[0]);
+    const pool_axis &a = p.dim[0], &b = p.dim[1], &w = p.dim[2];
+    const covering in_a(a), in_b(b), in_w(w);
+    if (!in_a || !in_b || !in_w) return no_memory(call, 16 * (a.in + b.in + w.in));
+    const int64_t c = g.size[1], small = p.outputs() * c;
+    std::atomic<bool> enough(true);
+    parallel_for(g.size[0], grain_rows((p.inputs() + 4 * p.outputs()) * c), [&](int64_t begin,
+                                                                              int64_t end) {
+        scratch<E> parts(small), made(is_same<E, S> ? 0 : c);
+        if (!parts || !made) {
+            enough = false;
+            return;
+        }
+        for (int64_t n = begin; n < end; ++n) {
+            E *PT_RESTRICT part = parts.data;
+            for (int64_t i = 0; i < a.out; ++i)
+                for (int64_t j = 0; j < b.out; ++j)
+                    for (int64_t o = 0; o < w.out; ++o, part += c) {
+                        load_wide(part,
+                                  reinterpret_cast<const S *>(g.data) + n * g.stride[0] +
+                                      i * g.stride[2] + j * g.stride[3] + o * g.stride[4],
+                                  g.stride[1], c);
+                        const E by = E(share(i, j, o));
+                        for (int64_t k = 0; k < c; ++k) part[k] = divided(part[k], by);
+                    }
+            S *to = output<S>(call) + n * p.inputs() * c;
+            for (int64_t u = 0; u < a.in; ++u)
+                for (int64_t v = 0; v < b.in; ++v)
+                    for (int64_t q = 0; q < w.in; ++q, to += c) {
+                        E *PT_RESTRICT sum = in_place_or(to, made.data);
+                        bool any = false;
+                        for (int64_t i = in_a.first[u]; i < in_a.behind[u]; ++i)
+                            for (int64_t j = in_b.first[v]; j < in_b.behind[v]; ++j)
+                                for (int64_t o = in_w.first[q]; o < in_w.behind[q]; ++o) {
+                                    const E *x = parts.data + ((i * b.out + j) * w.out + o) * c;
+                                    if (any) add_channels(sum, x, c);
+                                    else load(sum, x, 1, c);
+                                    any = true;
+                                }
+                        if (!any)
+                            for (int64_t k = 0; k < c; ++k) sum[k] = E(0);
+                        if constexpr (!is_same<E, S>) store_narrow(to, sum, c);
+                    }
+        }
+    });
+    return enough ? int(PT_OK) : no_memory(call, (small + c) * int64_t(sizeof(E)));
 }
 
 template <bool TRANSPOSED>
 int mean_kernel(pt_call *call) {
-    const pt_view &large = TRANSPOSED ? call->out[0] : call->in[0],
-                  &small = TRANSPOSED ? call->in[0] : call->out[0];
+    const pt_view &in = call->in[0], &out = call->out[0];
+    if (in.ndim != out.ndim || !runs_channels_last(in, out))
+        return pt_mean_pool_planes(call, TRANSPOSED);
+    const pt_view &large = TRANSPOSED ? out : in, &small = TRANSPOSED ? in : out;
     pool p(small);
     if (int status = read_pool(call, large, small, 0, call->params[4].i != 0, p)) return status;
-    if (call->out[0].numel == 0) return PT_OK;
-    const int64_t divisor = call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i;
-    const auto pooled = [&](auto tag, auto sum) {
+    if (out.numel == 0) return PT_OK;
+    const share_of share{p, call->params[5].kind == PT_PARAM_NONE ? 0 : call->params[5].i};
+    return visit_means(call, p, [&](auto tag, auto sum) {
         using S = PT_TYPE(tag);
         using E = PT_TYPE(sum);
-        std::atomic<bool> enough(true);
-        const int status =
-            each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(),
-                                [&](int64_t, const E *x, E *to) {
-                                    scratch<E> row(p.dim[2].out);
-                                    if (row)
-                                        mean_plane<E, TRANSPOSED>(p, x, to, row.data, divisor);
-                                    else
-                                        enough = false;
-                                });
-        return enough ? status : no_memory(call, p.dim[2].out * 8);
-    };
-    return visit<bit(PT_INT64) | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
-        using S = PT_TYPE(tag);
-        if constexpr (!is_same<S, int64_t> && !is_same<S, double>)
-            if (p.longest() > MOST_FLOATS) return pooled(tag, type_tag<double>{});
-        return pooled(tag, type_tag<compute<S>>{});
+        if constexpr (TRANSPOSED) return mean_transposed_last<E, S>(call, p, share);
+        else mean_last<E, S>(call, last_pool(p, in), share);
+        return int(PT_OK);
     });
 }
+
+int fractional_kernel(pt_call *call) { return pt_fractional_max_planes(call); }
 
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_pooling_, PT_ISA)[] = {
     {"max_pool", max_pool_kernel},
+    {"max_pool_backward", max_pool_backward_kernel},
     {"fractional_max", fractional_kernel},
     {"mean_pool", mean_kernel<false>},
     {"mean_pool_transposed", mean_kernel<true>},

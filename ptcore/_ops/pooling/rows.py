@@ -4,7 +4,17 @@
 has the sizes of the result. Without a kernel the windows are adaptive: window o of ``size`` covers
 floor(o * n / size) up to ceil((o + 1) * n / size).
 """
-from ptcore._ops.table.schema import HALF, INTEGRAL, REAL, draw, functional, linear, spelling, structured
+from ptcore._ops.table.schema import (
+    HALF,
+    INTEGRAL,
+    REAL,
+    draw,
+    functional,
+    linear,
+    nondifferentiable,
+    spelling,
+    structured,
+)
 
 structured(
     "max_pool_windows(input, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, size: Sizes)",
@@ -13,6 +23,12 @@ structured(
     out="pooled_pair", keeps="channels_last",
     reference="_max_pool(x, kernel, stride, padding, dilation, size)",
     doc="The largest element of each window, and where it stands in the flattened spatial dims.")
+
+nondifferentiable(
+    "max_pool_backward(g, indices: Index, size: Sizes)", types=REAL, promote="none", kernel="max_pool_backward",
+    layout="contiguous", keeps="channels_last", internal=True, called="max_pool2d", batch="merge",
+    out="max_pool_backward", reference="_max_pool_backward(g, indices, size)",
+    doc="The fused gradient of windows' maxima for a backward that is not recorded.")
 
 _MEAN = "kernel: Sizes, stride: Sizes, padding: Sizes, size: Sizes, include_pad: Bool, divisor: OptInt"
 

@@ -9,6 +9,8 @@
  * dim. Positions are computed in the type of the computation, as in PyTorch, since rounding
  * decides which numbers are taken.
  */
+#include "channels_last.hpp"
+#include "copy_run.hpp"
 #include "spatial.hpp"
 
 #include <atomic>
@@ -139,13 +141,109 @@ struct samples {
     }
 };
 
-/* to[0...n) = weight * from if `first`, else to += weight * from */
+/* What the rows of an output are sums of: entries [begin[o], begin[o + 1]). For the transpose each
+ * row lists what it sent itself to, in order. */
+template <class E>
+struct sources {
+    scratch<int64_t> begin, index;
+    scratch<E> weight;
+    bool complete;
+
+    sources(const samples<E> &of, int64_t small, int64_t large, bool transposed)
+        : begin((transposed ? small : large) + 1), index(large * of.taps), weight(large * of.taps),
+          complete(begin && index && weight) {
+        if (!complete) return;
+        const int64_t rows = transposed ? small : large, all = large * of.taps;
+        if (!transposed) {
+            for (int64_t o = 0; o <= rows; ++o) begin[o] = o * of.taps;
+            for (int64_t i = 0; i < all; ++i) {
+                index[i] = of.index[i];
+                weight[i] = of.weight[i];
+            }
+            return;
+        }
+        for (int64_t o = 0; o <= rows; ++o) begin[o] = 0;
+        for (int64_t i = 0; i < all; ++i) ++begin[of.index[i]];
+        for (int64_t o = 0; o < rows; ++o) begin[o + 1] += begin[o];
+        /* from behind, so that `begin` ends where rows begin */
+        for (int64_t i = all - 1; i >= 0; --i) {
+            const int64_t at = --begin[of.index[i]];
+            index[at] = i / of.taps;
+            weight[at] = of.weight[i];
+        }
+    }
+};
+
+/* to[i] = the sum over N rows of weight * x[i], after sums[i] unless FIRST; sums may be `to` */
+template <int N, bool FIRST, class To, class E, class X>
+inline void add_rows(To *to, const E *sums, const X *const *x, const E *weight,
+                     int64_t n) {
+    const X *PT_RESTRICT a = x[0], *PT_RESTRICT b = x[N > 1 ? 1 : 0],
+            *PT_RESTRICT c = x[N > 2 ? 2 : 0], *PT_RESTRICT d = x[N > 3 ? 3 : 0];
+    const E u = weight[0], v = weight[N > 1 ? 1 : 0], w = weight[N > 2 ? 2 : 0],
+            z = weight[N > 3 ? 3 : 0];
+    PT_IVDEP
+    for (int64_t i = 0; i < n; ++i) {
+        E sum = u * convert<E>(a[i]);
+        if (!FIRST) sum = sums[i] + sum;
+        if (N > 1) sum += v * convert<E>(b[i]);
+        if (N > 2) sum += w * convert<E>(c[i]);
+        if (N > 3) sum += z * convert<E>(d[i]);
+        to[i] = convert<To>(sum);
+    }
+}
+template <bool FIRST, class To, class E, class X>
+inline void add_rows(To *to, const E *sums, const X *const *x, const E *weight, int64_t many,
+                     int64_t n) {
+    switch (many) {
+    case 1: return add_rows<1, FIRST>(to, sums, x, weight, n);
+    case 2: return add_rows<2, FIRST>(to, sums, x, weight, n);
+    case 3: return add_rows<3, FIRST>(to, sums, x, weight, n);
+    default: return add_rows<4, FIRST>(to, sums, x, weight, n);
+    }
+}
+
+constexpr int64_t PIECE = 1024;         /* elements of a row whose sums stay in cache */
+
+/* Room of a thread: sums, and rows of float16 and of bytes as E. */
+template <class E>
+struct resample_room {
+    E sums[PIECE], wide[4][PIECE];
+};
+
+/* n elements of an output row: the sum of `many` rows, rounded once; one of weight 1 is copied */
 template <class E, class S>
-inline void add_run(E *PT_RESTRICT to, const S *PT_RESTRICT from, E weight, int64_t n, bool first) {
-    if (first)
-        for (int64_t i = 0; i < n; ++i) to[i] = weight * convert<E>(from[i]);
-    else
-        for (int64_t i = 0; i < n; ++i) to[i] += weight * convert<E>(from[i]);
+inline void weighted(S *to, const S *from, int64_t inner, const int64_t *index, const E *weight,
+                     int64_t many, resample_room<E> &room, int64_t n) {
+    if (many == 1 && weight[0] == E(1)) {
+        const S *row = from + index[0] * inner;
+        const size_t bytes = size_t(n) * sizeof(S);
+        if (bytes < 4 || bytes >= 1024) return copy_run(to, row, bytes);
+        return copy_row(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(row), bytes);
+    }
+    if (many == 0)
+        for (int64_t i = 0; i < n; ++i) to[i] = S{};
+    for (int64_t k = 0; k < many; k += 4) {
+        const int64_t together = min64(4, many - k);
+        const auto add = [&](const auto *const *x) {
+            if (k + 4 < many) {
+                if (k) add_rows<4, false>(room.sums, room.sums, x, weight + k, n);
+                else add_rows<4, true>(room.sums, room.sums, x, weight, n);
+            }
+            else if (k) add_rows<false>(to, room.sums, x, weight + k, together, n);
+            else add_rows<true>(to, room.sums, x, weight, together, n);
+        };
+        const S *rows[4];
+        for (int64_t t = 0; t < together; ++t) rows[t] = from + index[k + t] * inner;
+        if constexpr (is_same<S, half> || is_same<S, uint8_t>) {
+            const E *wide[4];
+            for (int64_t t = 0; t < together; ++t) {
+                load_wide(room.wide[t], rows[t], 1, n);
+                wide[t] = room.wide[t];
+            }
+            add(wide);
+        } else add(rows);
+    }
 }
 
 template <bool TRANSPOSED>
@@ -158,8 +256,12 @@ int resample_kernel(pt_call *call) {
     const double factor = call->params[4].d;
     const int64_t in = x.sizes[dim], out = y.sizes[dim], small = TRANSPOSED ? out : in,
                   large = TRANSPOSED ? in : out;
+    const memory_order order(x.ndim, runs_channels_last(x, y));
     int64_t outer = 1, inner = 1;
-    for (int d = 0; d < x.ndim; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : x.sizes[d];
+    for (int k = 0, behind = 0; k < x.ndim; ++k) {
+        if (order[k] == dim) behind = 1;
+        else (behind ? inner : outer) *= x.sizes[order[k]];
+    }
     if (y.numel == 0) return PT_OK;
     if (small == 0) return fail(call, PT_RUNTIME_ERROR, "a dim of size 0 cannot be resampled");
     return visit<bit(PT_UINT8) | FLOATS>(call, x.dtype, [&](auto tag) {
@@ -167,47 +269,50 @@ int resample_kernel(pt_call *call) {
         using E = std::conditional_t<is_same<S, double>, double, float>;
         const samples<E> of(small, large, mode, align, factor);
         if (!of.index || !of.weight) return no_memory(call, large * of.taps * 16);
-        /* the inner dims are cut into pieces whose sums stay in cache */
-        const int64_t piece = min64(inner, 1024), pieces = ceil_div(inner, piece);
+        const sources<E> rows(of, small, large, TRANSPOSED);
+        if (!rows.complete) return no_memory(call, large * of.taps * 16);
+        const auto entries = [&](int64_t o) { return rows.begin[o + 1] - rows.begin[o]; };
+        if (inner == 1) {
+            parallel_for(outer, grain_rows(in + out), [&](int64_t begin, int64_t end) {
+                for (int64_t u = begin; u < end; ++u) {
+                    const S *from = input<S>(call) + u * in;
+                    S *to = output<S>(call) + u * out;
+                    for (int64_t o = 0; o < out; ++o) {
+                        const int64_t *at = rows.index.data + rows.begin[o];
+                        const E *weight = rows.weight.data + rows.begin[o];
+                        E sum = entries(o) ? weight[0] * convert<E>(from[at[0]]) : E(0);
+                        for (int64_t k = 1; k < entries(o); ++k)
+                            sum += weight[k] * convert<E>(from[at[k]]);
+                        to[o] = convert<S>(sum);
+                    }
+                }
+            });
+            return int(PT_OK);
+        }
         std::atomic<bool> enough(true);
         parallel_for(
-            outer * pieces, grain_rows(piece * (in + out)), [&](int64_t begin, int64_t end) {
-                scratch<E> sums(TRANSPOSED ? out * piece : piece);
-                if (!sums) {
+            outer * out, grain_rows(inner * (1 + in / out)), [&](int64_t begin, int64_t end) {
+                scratch<resample_room<E>> room(1);
+                if (!room) {
                     enough = false;
                     return;
                 }
-                for (int64_t u = begin; u < end; ++u) {
-                    const int64_t start = u % pieces * piece, n = min64(piece, inner - start);
-                    const S *from = input<S>(call) + u / pieces * in * inner + start;
-                    S *to = output<S>(call) + u / pieces * out * inner + start;
-                    if constexpr (TRANSPOSED) {
-                        for (int64_t i = 0; i < out * n; ++i) sums[i] = E(0);
-                        for (int64_t o = 0; o < in; ++o)
-                            for (int k = 0; k < of.taps; ++k)
-                                add_run(sums.data + of.index[o * of.taps + k] * n, from + o * inner,
-                                        of.weight[o * of.taps + k], n, false);
-                        for (int64_t o = 0; o < out; ++o)
-                            store(to + o * inner, sums.data + o * n, n);
-                    } else if (inner == 1)
-                        for (int64_t o = 0; o < out; ++o) {
-                            E sum =
-                                of.weight[o * of.taps] * convert<E>(from[of.index[o * of.taps]]);
-                            for (int k = 1; k < of.taps; ++k)
-                                sum += of.weight[o * of.taps + k] *
-                                       convert<E>(from[of.index[o * of.taps + k]]);
-                            to[o] = convert<S>(sum);
-                        }
-                    else
-                        for (int64_t o = 0; o < out; ++o) {
-                            for (int k = 0; k < of.taps; ++k)
-                                add_run(sums.data, from + of.index[o * of.taps + k] * inner,
-                                        of.weight[o * of.taps + k], n, k == 0);
-                            store(to + o * inner, sums.data, n);
-                        }
+                int64_t o = begin % out;
+                const S *from = input<S>(call) + begin / out * in * inner;
+                S *to = output<S>(call) + begin * inner;
+                for (int64_t r = begin; r < end; ++r, ++o, to += inner) {
+                    if (o == out) {
+                        o = 0;
+                        from += in * inner;
+                    }
+                    const int64_t first = rows.begin[o];
+                    for (int64_t start = 0; start < inner; start += PIECE)
+                        weighted(to + start, from + start, inner, rows.index.data + first,
+                                 rows.weight.data + first, entries(o), room[0],
+                                 min64(PIECE, inner - start));
                 }
             });
-        return enough ? int(PT_OK) : no_memory(call, out * piece * int64_t(sizeof(E)));
+        return enough ? int(PT_OK) : no_memory(call, int64_t(sizeof(resample_room<E>)));
     });
 }
 

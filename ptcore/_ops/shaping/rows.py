@@ -2,7 +2,7 @@
 from ptcore._ops.table.schema import composite, linear, made, structured
 
 linear(
-    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat",
+    "cat(tensors: Tensors, dim: Dim = 0)", kernel="cat", out="cat", keeps="channels_last",
     alias=("concat", "concatenate"), method=False, autocast="widest", reference="_cat(x, dim)", out_dtype="cast",
     doc="""Tensors one after another along ``dim``.
 

@@ -6,7 +6,7 @@
  * Shapes are those of out[0]. Elements are moved by size, whatever
  * their dtype.
  */
-#include "common.hpp"
+#include "channels_last.hpp"
 #include "copy_run.hpp"
 #include "stored.hpp"
 
@@ -115,12 +115,8 @@ inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t afte
     });
 }
 
-int cat_kernel(pt_call *call) {
+int cat_along(pt_call *call, int64_t dim) {
     const pt_view &out = call->out[0];
-    int64_t dim = wrap_dim(call->params[0].i, out.ndim);
-    if (dim < 0 || dim >= out.ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim,
-                    out.ndim - 1, (long long)call->params[0].i);
     int64_t total = 0, after = 1;
     for (int i = 0; i < call->nin; ++i) {
         const pt_view &x = call->in[i];
@@ -183,6 +179,43 @@ int cat_kernel(pt_call *call) {
         }
         return int(PT_OK);
     });
+}
+
+/* In the channels-last format tensors are joined as row-major ones of (N, S..., C). */
+int cat_kernel(pt_call *call) {
+    const pt_view &out = call->out[0];
+    const int64_t dim = wrap_dim(call->params[0].i, out.ndim);
+    if (dim < 0 || dim >= out.ndim)
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim,
+                    out.ndim - 1, (long long)call->params[0].i);
+    if (out.contiguous || out.ndim < 4 || out.ndim > 5) return cat_along(call, dim);
+    const memory_order order(out.ndim, true);
+    scratch<pt_view> views(call->nin + 1);
+    scratch<int64_t> numbers(2 * 5 * (call->nin + 1));
+    if (!views || !numbers) return no_memory(call, (call->nin + 1) * int64_t(sizeof(pt_view) + 80));
+    int64_t *at = numbers.data;
+    for (int i = 0; i <= call->nin; ++i) {
+        const pt_view &v = i < call->nin ? call->in[i] : out;
+        if (v.ndim != out.ndim)
+            return fail(call, PT_RUNTIME_ERROR, "expected tensors of %d dimensions", out.ndim);
+        views[i] = v;
+        views[i].sizes = at;
+        views[i].strides = at + v.ndim;
+        for (int k = 0; k < v.ndim; ++k, ++at) {
+            at[0] = v.sizes[order[k]];
+            at[v.ndim] = v.strides[order[k]];
+        }
+        at += v.ndim;
+        views[i].contiguous = channels_last(v);
+    }
+    int64_t along = 0;
+    while (order[int(along)] != dim) ++along;
+    pt_call on = *call;
+    on.in = views.data;
+    on.out = views.data + call->nin;
+    const int status = cat_along(&on, along);
+    if (status) memcpy(call->error, on.error, sizeof on.error);
+    return status;
 }
 
 int flip_kernel(pt_call *call) {

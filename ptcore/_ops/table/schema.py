@@ -356,10 +356,11 @@ def structured(signature, **columns):
     marked by ``@vjp(name)`` in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, and changes it in place), ``layout`` ("contiguous":
-    the kernel requires row-major inputs), ``keeps`` ("channels_last": results get the channels-last memory format if an
-    input has it and as many dims; "layout": results get the strides of the first
-    input, if they have its sizes; the kernel may write otherwise), ``select`` ({parameter: function
-    of methods.pyx}: called with the
+    the kernel requires row-major inputs), ``keeps`` ("channels_last": if an input has the channels-last memory format
+    and as many dims as the result, the call runs in it: the CPU kernel writes results in it, and gets such inputs dense
+    in it where ``layout`` is "contiguous"; what kernels of other devices write is copied; "layout": results get the
+    strides of the first input, if they have its sizes; the kernel may write otherwise), ``select`` ({parameter:
+    function of methods.pyx}: called with the
     tensors and any value except the default).
     """
     return declare("structured", signature, **columns)

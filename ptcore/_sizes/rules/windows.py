@@ -112,6 +112,17 @@ def pooled_pair(call: Call, input: View, kernel: Ints, stride: Ints, padding: In
     spatial(call, 1, input.sizes[0], input.sizes[1], size, INT64)
 
 
+def max_pool_backward(call: Call, g: View, indices: View, size: Ints):
+    """The gradient of what ``pooled_pair`` or ``fractional_windows`` got."""
+    check_spatial(call, g)
+    check_numbers(call, "size", size, g.ndim - 2, 0)
+    check_same_ndim(call, "indices", g, indices)
+    for j in range(g.ndim):
+        if indices.sizes[j] != g.sizes[j]:
+            raise ShapeError(f"{call.name}: indices must have the shape of g, {g.shape}, got {indices.shape}")
+    spatial(call, 0, g.sizes[0], g.sizes[1], size, g.dtype)
+
+
 def fractional_windows(call: Call, input: View, samples: View, kernel: Ints, size: Ints):
     check_spatial(call, input)
     n = input.ndim - 2

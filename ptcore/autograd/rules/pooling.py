@@ -1,8 +1,9 @@
 """Rules of pooling: the gradient goes to the position of the largest element."""
-from ptcore._memory_format import channels_last, channels_last_3d, is_in
-from ptcore._ops.functions import gather, reshape
-from ptcore.autograd.helpers import differentiated, interposed, ungathered, zeros_for
+from ptcore._ops.functions import gather, max_pool_backward, reshape
+from ptcore.autograd.helpers import fused
 from ptcore.autograd.rules import jvp, vjp
+
+max_pool_slope = fused(by_ops="pooling.max_pool_backward")(max_pool_backward)
 
 
 def flat(x):
@@ -12,19 +13,7 @@ def flat(x):
 
 @vjp("max_pool_windows")
 def max_pool_windows(gs, input, out1):
-    shape = input.shape
-    positions = 1
-    for n in shape[2:]:
-        positions *= n
-    if differentiated() or interposed():
-        g = reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
-    else:                               # made with the full shape, since a view could not become ``.grad``
-        g = zeros_for(gs[0], shape)
-        flat(g).scatter_add_(2, flat(out1), flat(gs[0]))
-    for format in (channels_last, channels_last_3d):
-        if len(shape) > 3 and not out1.is_contiguous() and is_in(out1, format):
-            return g.contiguous(memory_format=format)
-    return g
+    return max_pool_slope(gs[0], out1, tuple(input.shape[2:]))
 
 
 @vjp("fractional_windows")

@@ -4,7 +4,7 @@
  *
  * Invariants that dispatch guarantees to a kernel:
  *  (a) sizes are final: outputs have the shape that the op's shape rule gave;
- *  (b) outputs are C-contiguous and overlap no input (dispatch copies otherwise);
+ *  (b) outputs are C-contiguous (CPU rows of keeps="channels_last": or so), and overlap no input;
  *  (c) inputs may have any strides (zero, negative), counted in elements, unless
  *      the op asks for contiguous ones; data points at element [0, ..., 0];
  *  (d) tensor inputs that take part in promotion have the compute dtype already;
