@@ -359,6 +359,9 @@ class _Limits:
     def __reduce__(self):
         return type(self), (self.dtype,)
 
+    def __setstate__(self, state):      # of pickles that were written before there was __reduce__
+        self._set(**state[1])
+
     def _set(self, **values):
         for name, value in values.items():
             object.__setattr__(self, name, value)

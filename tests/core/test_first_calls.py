@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = [pytest.mark.core, pytest.mark.counts]
 
-AT_MOST = 18        # 12 are asked for: 4 of these hold the words that an argument may be
+AT_MOST = 12
 # Of x (4 x 4), z (complex) and i (int64). Rows of all families, and what loads another library.
 CALLS = """
 x @ x; P.fft.fft(x); P.fft.rfft(x); P.fft.ifftn(z); P.stft(x[0], 4, return_complex=True); P.linalg.svd(x)

@@ -1,6 +1,7 @@
 """Rules of pooling: the gradient goes to the position of the largest element."""
+from ptcore._memory_format import is_in  # noqa: F401  (pickles name it here)
 from ptcore._ops.functions import gather, max_pool_backward, reshape
-from ptcore.autograd.helpers import fused
+from ptcore.autograd.helpers import fused, interposed  # noqa: F401  (likewise)
 from ptcore.autograd.rules import jvp, vjp
 
 max_pool_slope = fused(by_ops="pooling.max_pool_backward")(max_pool_backward)
