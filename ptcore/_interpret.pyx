@@ -207,8 +207,22 @@ cdef class Interpreter(Mode):
         return name
 
     cdef int end(self, object before) except -1:
+        cdef list found
         drop(interpreter_stack(), self, PT_INTERPOSED)
-        return 0 if before is None else drop(<list>stacks().named[before], self, 0)
+        if before is not None:
+            drop(<list>stacks().named[before], self, 0)
+            if self.stand_ins is not None and self not in <list>stacks().named[before]:     # a rule may enter it twice
+                self.lets_go, found, self.stand_ins = True, self.stand_ins, None
+                _let_go(found, self)
+        return 0
+
+
+_let_go = None                          # installed by _subclass: (references to stand-ins, their interpreter)
+
+
+def set_let_go(f):
+    global _let_go
+    _let_go = f
 
 
 def innermost():

@@ -12,6 +12,7 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, is_dense, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Interpreter, Payload, told
+from ptcore._interpret import set_let_go
 from ptcore._tensor cimport *
 from ptcore._state cimport stacks
 from ptcore._state import _disabled_torch_function_impl
@@ -296,6 +297,17 @@ def carried_by(x, owner):
         return None
     cdef Payload payload = (<TensorExtras>(<Tensor>x).extras).payload
     return payload if payload.owner is owner else None
+
+
+def let_all_go(list references, owner):
+    """Makes the stand-ins plain that an interpreter which has ended has collected."""
+    for reference in references:
+        x = reference()
+        if x is not None and carried_by(x, owner) is not None:
+            land(x)
+
+
+set_let_go(let_all_go)
 
 
 def become(Tensor x not None, Payload payload=None):

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ptcore._contexts import Nested
 from ptcore._interpret import innermost
 from ptcore._state import stack
-from ptcore._subclass import carried_by, land
 from ptcore._tensor import Tensor
 from ptcore.autograd.dual import Forward, check_tangent
 
@@ -28,16 +27,6 @@ class _Level(Forward):
     def __init__(self):
         super().__init__()
         self.stand_ins = []
-
-    def __exit__(self, *error):
-        super().__exit__(*error)
-        if self in stack(self.also):                    # a rule entered it once more for the ops that it calls
-            return
-        found, self.stand_ins, self.lets_go = self.stand_ins, None, True
-        for reference in found:
-            x = reference()
-            if x is not None and carried_by(x, self) is not None:
-                land(x)
 
 
 class UnpackedDualTensor(NamedTuple):
