@@ -200,3 +200,17 @@ def test_shuffles_keep_channels_last(name, shape):
         out = getattr(lib.nn.functional, name)(x, 2)
         results.append((tuple(out.shape), tuple(out.stride()), out.tolist()))
     assert results[0] == results[1]
+
+
+def test_the_gradient_of_instance_norm_does_not_depend_on_the_format():
+    """PyTorch's does, so that the reference is its gradient by one that arrives row-major."""
+    x, g = torch.randn(1, 2, 10, 11, dtype=torch.float64), torch.randn(1, 2, 10, 11, dtype=torch.float64)
+
+    def gradient(M, g):
+        a = M.tensor(x.numpy(), requires_grad=True)
+        return M.autograd.grad(M.nn.functional.instance_norm(a), a, g)[0]
+    wanted = gradient(torch, g).numpy()
+    own = pt.tensor(g.numpy())
+    for arrives in (own, own.contiguous(memory_format=pt.channels_last)):
+        np.testing.assert_allclose(gradient(pt, arrives).numpy(), wanted, rtol=1e-10, atol=1e-12)
+    assert not np.allclose(gradient(torch, g.contiguous(memory_format=torch.channels_last)).numpy(), wanted)
