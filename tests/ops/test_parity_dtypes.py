@@ -116,10 +116,8 @@ NEW_UNSIGNED = ("uint16", "uint32", "uint64")
 DIFFERENT = {
     "bucketize": (lambda k, d: d[0] in ("-3", "300") and d[1] in ("uint8", "int8", "bool"),
                   "torch wraps a number around that is out of range: -3 among uint8 is 253"),
-    **dict.fromkeys(("masked_fill", "x[:]"), (
-        lambda k, d: d[0].startswith("uint") and d[1] == "-0.5", "torch calls -0.5 out of the range of unsigned numbers")),
-    "x[mask]": (lambda k, d: (d[0].startswith("uint") and d[1] == "-0.5") or (d[0] == "bool" and d[1][:7] == "complex"),
-                "as of x[:], and torch has what is not 0 for a complex number as a bool"),
+    "x[mask]": (lambda k, d: d[0] == "bool" and d[1][:7] == "complex",
+                "torch has what is not 0 for a complex number as a bool"),
     "lerp": (lambda k, d: d[2] == "2.5+1j", "torch takes no complex weight of real numbers"),
     "clamp": (
         lambda k, d: "zero" in k and "number" in k, "beside a number torch reads a tensor without dims as a number"),
