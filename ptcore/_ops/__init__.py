@@ -63,7 +63,8 @@ def rows():
         declared = {r.name: r for family in _table.families() for r in _declared(family)}
         _rows.update(declared)
         _declared_rows = declared
-    return [*_declared_rows.values(), *[r for name, r in _rows.items() if name not in _declared_rows]]
+    known = list(_rows.items())         # another thread may register an op meanwhile
+    return [*_declared_rows.values(), *[r for name, r in known if name not in _declared_rows]]
 
 
 def function(op, inplace=False):
