@@ -204,11 +204,12 @@ cdef class Exchanged(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Replaced(Mode):
-    """While entered, some entries of dicts and attributes of classes are replaced, in the whole process.
+    """While entered, some entries of dicts and attributes of other objects are replaced, in the whole process.
 
     Parameters
     ----------
-    changes : list of (dict or class, name, value)
+    changes : list of (dict or object, name, value)
+        The attribute ``__class__``, and attributes that are in the object's own ``__dict__`` or will be.
     """
 
     def __init__(self, list changes):
@@ -219,27 +220,36 @@ cdef class Replaced(Mode):
 
     cdef object begin(self):
         cdef list before = []
-        for table, name, value in self.changes:
-            held = table.__dict__ if isinstance(table, type) else table
-            before.append((table, name, held.get(name, NotImplemented)))
-            put(table, name, value)
+        try:
+            for place, name, value in self.changes:
+                if isinstance(place, dict):
+                    found = (<dict>place).get(name, NotImplemented)
+                elif name == "__class__":
+                    found = type(place)
+                else:
+                    found = place.__dict__.get(name, NotImplemented)
+                put(place, name, value)
+                before.append((place, name, found))
+        except BaseException:
+            self.end(before)
+            raise
         return before
 
     cdef int end(self, object before) except -1:
-        for table, name, value in reversed(<list>before):
-            put(table, name, value)
+        for place, name, value in reversed(<list>before):
+            put(place, name, value)
         return 0
 
 
-cdef int put(object table, object name, object value) except -1:
-    """Sets an entry of a dict or an attribute of a class; the value NotImplemented removes it."""
-    if isinstance(table, type):
+cdef int put(object place, object name, object value) except -1:
+    """Sets an entry of a dict or an attribute; the value NotImplemented removes it, if it is still there."""
+    if isinstance(place, dict):
         if value is NotImplemented:
-            delattr(table, name)
+            (<dict>place).pop(name, None)
         else:
-            setattr(table, name, value)
-    elif value is NotImplemented:
-        del (<dict>table)[name]
-    else:
-        (<dict>table)[name] = value
+            (<dict>place)[name] = value
+    elif value is not NotImplemented:
+        setattr(place, name, value)
+    elif name in place.__dict__:
+        delattr(place, name)
     return 0

@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 
+from ptcore._contexts import Replaced
 from ptcore._dtype import int64
 from ptcore._exchange.arrays import asarray
 from ptcore._state import no_grad
@@ -157,22 +158,20 @@ def update_bn(loader, model, device=None):
     device : device, optional
         Where batches go first.
     """
-    momenta = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
-    if not momenta:
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+    if not norms:
         return
     was_training = model.training
     model.train()
-    for m in momenta:
+    for m in norms:
         m.reset_running_stats()
-        m.momentum = None               # the mean of all batches
-    try:
-        for batch in loader:
-            x = batch[0] if isinstance(batch, (list, tuple)) else batch
-            model(x if device is None else x.to(device))
-    finally:
-        for m, momentum in momenta.items():
-            m.momentum = momentum
-        model.train(was_training)
+    with Replaced([(vars(m), "momentum", None) for m in norms]):        # the mean of all batches
+        try:
+            for batch in loader:
+                x = batch[0] if isinstance(batch, (list, tuple)) else batch
+                model(x if device is None else x.to(device))
+        finally:
+            model.train(was_training)
 
 
 class SWALR(LRScheduler):

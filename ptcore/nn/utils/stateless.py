@@ -1,5 +1,6 @@
 """Calls of modules with other parameters and buffers than their own."""
 from ptcore import Tensor
+from ptcore._contexts import Replaced
 from ptcore.nn.modules.module import Module
 
 __all__ = ["functional_call"]
@@ -32,38 +33,22 @@ def _check_keys(module, values):
         raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(errors)))
 
 
-_ABSENT = object()
-
-
-def _swap(module, name, value):
-    """Put a tensor into a module under a name and return the previous value."""
+def _table(module, name):
+    """The dict of a module that holds a tensor of this name."""
     for table in (module._parameters, module._buffers):
         if name in table:
-            present = table[name]
-            if value is _ABSENT:
-                del table[name]
-            else:
-                table[name] = value
-            return present
+            return table
     # a value that hides a parametrised tensor, or is no parameter, is an attribute of the instance
-    present = module.__dict__.get(name, _ABSENT)
-    if value is _ABSENT:
-        module.__dict__.pop(name, None)
-    else:
-        module.__dict__[name] = value
-    return present
+    return module.__dict__
 
 
-def _unparametrize(module, name):
-    """Make a parametrised tensor an ordinary attribute; return the class to restore, or None."""
+def _unparametrized(module, name, cls):
+    """A class like ``cls``, the module's, in which a parametrised tensor is an ordinary attribute."""
     from ptcore.nn.utils.parametrize import _class_of, is_parametrized
 
-    cls = type(module)
     if not is_parametrized(module, name) or name not in vars(cls):
-        return None
-    module.__class__ = _class_of(cls.__bases__[0], [key for key in module.parametrizations
-                                                    if key in vars(cls) and key != name])
-    return cls
+        return cls
+    return _class_of(cls.__bases__[0], [key for key in module.parametrizations if key in vars(cls) and key != name])
 
 
 def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -75,26 +60,26 @@ def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=
     wanted = _with_tied(module, values) if tie_weights else values
     if strict:
         _check_keys(module, wanted)
-    places = []
+    changes, classes, places = [], {}, {}
     for path, value in wanted.items():
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"functional_call: {path} must be a Tensor, got {type(value).__name__}")
         prefix, _, name = path.rpartition(".")
         if not name:
             raise KeyError('functional_call: tensor name can\'t be empty string ""')
-        places.append((path, module.get_submodule(prefix), name))
-    before, after = [], {}
-    try:
-        for path, holder, name in places:
-            cls = _unparametrize(holder, name)
-            before.append((path, holder, name, _swap(holder, name, wanted[path]), cls))
-        return module(*args, **(kwargs or {}))
-    finally:
-        for path, holder, name, old, cls in reversed(before):
-            after[path] = _swap(holder, name, old)
-            if cls is not None:
-                holder.__class__ = cls
-        values.update({path: after[path] for path in values if after.get(path, _ABSENT) is not _ABSENT})
+        holder = module.get_submodule(prefix)
+        present = classes.get(id(holder), type(holder))
+        cls = classes[id(holder)] = _unparametrized(holder, name, present)
+        if cls is not present:
+            changes.append((holder, "__class__", cls))
+        places[path] = table, _ = _table(holder, name), name
+        changes.append((table, name, value))
+    with Replaced(changes):
+        try:
+            return module(*args, **(kwargs or {}))
+        finally:                        # what the module assigned
+            values.update({path: table[name] for path, (table, name) in places.items()
+                           if path in values and name in table})
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
