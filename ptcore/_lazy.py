@@ -72,6 +72,7 @@ TABLE = {
     },
     "ptcore.Tensor": {
         "_exchange.copying": ("__copy__", "__deepcopy__", "__reduce_ex__"),
+        "_exchange.arrow": ("__arrow_c_array__",),
         "_exchange.dlpack": ("__dlpack__", "__dlpack_device__"),
         "_exchange.printing": ("__repr__",),
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),

@@ -227,6 +227,9 @@ class MaskedTensor(Tensor):
     def __dlpack__(self, *args, **kwargs):
         check_plain(self, "__dlpack__")
 
+    def __arrow_c_array__(self, *args, **kwargs):
+        check_plain(self, "__arrow_c_array__")
+
     def tolist(self):
         """The elements as nested lists, with None for masked-out ones."""
         return _listed(self.get_data().tolist(), self.get_mask().tolist())

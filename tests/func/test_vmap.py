@@ -430,7 +430,7 @@ def test_detach_is_seen_at_every_level():
 @pytest.mark.parametrize("f", [
     lambda x: x.untyped_storage(), lambda x: x.resize_(2), lambda x: x.set_(), lambda x: x.share_memory_(),
     lambda x: pt.serialization.save(x, "nowhere"), lambda x: x.__reduce_ex__(2), lambda x: x.tolist(),
-    lambda x: float(x[0, 0]), lambda x: x.__dlpack__(), lambda x: memoryview(x)])
+    lambda x: float(x[0, 0]), lambda x: x.__dlpack__(), lambda x: x.__arrow_c_array__(), lambda x: memoryview(x)])
 def test_memory_is_not_shown(f):
     with pytest.raises((RuntimeError, BufferError, TypeError), match=r"batched|sample|not known"):
         vmap(f)(X)

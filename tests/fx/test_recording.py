@@ -199,6 +199,7 @@ READS = {"item": lambda x: x[0, 0].item(), "tolist": lambda x: x.tolist(), "nump
          "resize_": lambda x: x.resize_(2), "resize_as_": lambda x: x.resize_as_(x), "set_": lambda x: x.set_(),
          "masked_select": lambda x: x.masked_select(x > 0),
          "__array__": lambda x: x.__array__(), "__dlpack__": lambda x: x.__dlpack__(),
+         "__arrow_c_array__": lambda x: x.__arrow_c_array__(),
          **{f"__{kind.__name__}__": lambda x, kind=kind: kind(x[0, 0]) for kind in (bool, float, int, complex)},
          "__index__": lambda x: [1, 2][x[0, 0].int()], "__contains__": lambda x: 3 in x}
 
