@@ -178,18 +178,23 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
                  b"randint", out, layout, pin_memory, requires_grad)
 
 
+cdef dict _limits = {PT_BOOL: (0, 1)}      # dtype -> (its least number, its largest one), as they are asked for
+
+
+cdef tuple found_limits(int dt):
+    info = (iinfo if CATEGORY[dt] == 1 else finfo)(dtype_of(dt))
+    _limits[dt] = info.min, info.max
+    return _limits[dt]
+
+
 cdef int check_range(int dt, object low, object high, const char *op, str lower, str upper) except -1:
     """Raises for an empty range of integers, and for a range that the dtype does not hold."""
     if CATEGORY[dt] == 3:
         raise UnsupportedDTypeError(f"{op.decode()}: dtype must be real, got {dtype_of(dt).name}")
     if low >= high:
         raise RuntimeError(f"{op.decode()}: {lower} must be below {upper}, got {low} and {high}")
-    limits = (0, 1) if dt == PT_BOOL else None
-    if CATEGORY[dt] == 1:
-        limits = iinfo(dtype_of(dt)).min, iinfo(dtype_of(dt)).max
-    elif CATEGORY[dt] == 2:
-        limits = finfo(dtype_of(dt)).min, finfo(dtype_of(dt)).max
-    if low < limits[0] or high - 1 > limits[1]:
+    least, most = _limits[dt] if dt in _limits else found_limits(dt)
+    if low < least or high - 1 > most:
         raise RuntimeError(f"{op.decode()}: the range must be within {dtype_of(dt).name}, got {low} to {high}")
     return 0
 
