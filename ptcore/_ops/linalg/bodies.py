@@ -49,6 +49,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.product.bodies import _square, matmul, product_of
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import INT32, broadcast_shapes
@@ -56,6 +57,7 @@ from ptcore._ops.view.bodies import movedim
 from ptcore._state import is_history_recorded, no_grad
 from ptcore._tensor import Tensor
 
+_INFINITY = float("inf")
 _HOUSEHOLDER = op_id("_linalg_householder")
 
 
@@ -217,9 +219,13 @@ def linalg_lstsq(A, B, rcond, driver):
         raise ShapeError(f"{op}: A and B must have equally many rows, got shapes {list(A.shape)} and {list(B.shape)}")
     m, n = A.shape[-2:]
     rtol = _epsilon(A) * max_of(m, n) if rcond is None else checked.real(op, "rcond", rcond)
-    P, s, kept = _pseudoinverse(A, None, 0.0 if driver == "gels" else rtol)
-    X = matmul(P, B)
-    rank = sum(kept, -1)
+    rtol = 0.0 if driver == "gels" else rtol
+    found = _of_full_rank(A, B, rtol) if driver in ("gels", "gelsy") else None
+    if found is None:
+        P, s, kept = _pseudoinverse(A, None, rtol)
+        X, rank = matmul(P, B), sum(kept, -1)
+    else:
+        X, s, rank = found
     residuals = empty((0,), dtype=s.dtype, device=A.device)
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = matmul(A, X) - B
@@ -231,6 +237,33 @@ def linalg_lstsq(A, B, rcond, driver):
     if driver not in ("gelsd", "gelss"):
         s = empty((0,), dtype=s.dtype, device=A.device)
     return results.linalg_lstsq((squeeze(X, -1) if vector else X, residuals, rank, s))
+
+
+def _of_full_rank(A, B, rtol):
+    """(X of least norm that makes ``norm(A X - B)`` least, no singular values, the ranks) by QR factors; None where a
+    matrix may have a singular value up to ``rtol`` times the largest, or where values are not known.
+
+    With ``A = Q R`` the ratio of the singular values is at least ``1 / (norm(R) norm(R^-1))``, in Frobenius norms.
+    """
+    m, n = A.shape[-2:]
+    if not A.is_cpu or not has_values(A) or not A.numel():
+        return None
+    with no_grad():
+        x = A.detach()
+        Q, R = _linalg_qr(x if m >= n else adjoint(x), "reduced")
+        k = R.shape[-1]
+        inverse = linalg_solve_triangular(R, eye(k, dtype=R.dtype), True, True, False)
+        product = sum(abs(R) ** 2, (-2, -1)) * sum(abs(inverse) ** 2, (-2, -1))
+        if not bool((product < (rtol ** -2 if rtol > 0 else _INFINITY)).all()):
+            return None
+        left, right = (inverse, adjoint(Q)) if m >= n else (Q, adjoint(inverse))
+    if A.requires_grad and is_history_recorded():
+        with no_grad():
+            P = matmul(left, right)
+        X = matmul(_linalg_pinv_of(P, A), B)
+    else:
+        X = matmul(left, matmul(right, B))
+    return X, empty((0,), dtype=product.dtype), full(A.shape[:-2], k, dtype=as_dtype("int64"))
 
 
 def max_of(a, b):
