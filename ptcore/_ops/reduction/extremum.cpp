@@ -1,10 +1,13 @@
 /* Reductions that choose: amax, amin, max_dim, min_dim (values and indices), argmax, argmin.
  *
- * A NaN wins, and the first NaN among several; of equal values the first wins. Narrow integers are
- * compared as int32 or int64, half types as float32: both conversions are exact.
+ * A NaN wins, and the first NaN among several; of equal values the first wins. Where indices are
+ * asked for, narrow integers are compared as int32 or int64; half types are compared as float32:
+ * the conversions are exact.
  */
 #include "lanes.hpp"
 #include "reduce.hpp"
+
+#include <algorithm>
 
 namespace {
 
@@ -16,6 +19,11 @@ template <> struct ordered_type<int16_t> { using type = int32_t; };
 template <> struct ordered_type<uint32_t> { using type = int64_t; };
 template <> struct ordered_type<half> { using type = float; };
 template <> struct ordered_type<bfloat16> { using type = float; };
+
+/* Integers whose extremes are found as they are, by loops that the compiler vectorises. */
+template <class T>
+constexpr bool IS_NARROW = is_same<T, uint8_t> || is_same<T, int8_t> || is_same<T, uint16_t> ||
+                           is_same<T, int16_t>;
 
 template <class E, bool MAX>
 struct choice {
@@ -34,7 +42,13 @@ struct value_op {
     static bool settled(const state &) { return false; }
     static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
     void run(state &s, const E *x, int64_t n, int64_t) const {
-        s = fold_type::apply(s, fold<fold_type>(x, n, identity()));
+        if constexpr (IS_NARROW<E>) {
+            E best = s;
+            for (int64_t i = 0; i < n; ++i) best = MAX ? std::max(best, x[i]) : std::min(best, x[i]);
+            s = best;
+        } else {
+            s = fold_type::apply(s, fold<fold_type>(x, n, identity()));
+        }
     }
     void columns(state *PT_RESTRICT s, const E *PT_RESTRICT x, int64_t stride, int64_t rows,
                  int64_t width, int64_t) const {
@@ -140,6 +154,9 @@ int value_kernel(pt_call *call) {
     without_repeats(plan);
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
+        if constexpr (IS_NARROW<T>)
+            if (call->in[0].dtype != PT_BOOL)       /* any byte but 0 is true: read as 1 */
+                return choose<value_op<T, MAX>, T, T, value_write>(call, plan);
         return choose<value_op<typename ordered_type<T>::type, MAX>, T, T, value_write>(call, plan);
     });
 }
