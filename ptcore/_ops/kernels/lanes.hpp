@@ -240,10 +240,6 @@ template <> struct limits<int8_t> {
     static int8_t lowest() { return INT8_MIN; }
     static int8_t highest() { return INT8_MAX; }
 };
-template <> struct limits<uint16_t> {
-    static uint16_t lowest() { return 0; }
-    static uint16_t highest() { return UINT16_MAX; }
-};
 template <> struct limits<int16_t> {
     static int16_t lowest() { return INT16_MIN; }
     static int16_t highest() { return INT16_MAX; }

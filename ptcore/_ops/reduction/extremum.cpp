@@ -22,8 +22,7 @@ template <> struct ordered_type<bfloat16> { using type = float; };
 
 /* Integers whose extremes are found as they are, by loops that the compiler vectorises. */
 template <class T>
-constexpr bool IS_NARROW = is_same<T, uint8_t> || is_same<T, int8_t> || is_same<T, uint16_t> ||
-                           is_same<T, int16_t>;
+constexpr bool IS_NARROW = is_same<T, uint8_t> || is_same<T, int8_t> || is_same<T, int16_t>;
 
 template <class E, bool MAX>
 struct choice {
@@ -142,8 +141,13 @@ inline int choose(pt_call *call, const reduction_plan &plan) {
     if (plan.count == 0 && plan.outputs > 0)
         return fail(call, PT_INDEX_ERROR,
                     "expected reduction dim to have non-zero size, got an empty one");
+    using E = typename Op::elem;
     const Op op;
-    return reduce(call, reducer_of(&op), source_of<typename Op::elem, T>(call->in[0]), plan,
+    source from = source_of<E, T>(call->in[0]);
+    if constexpr (is_same<E, uint8_t>)
+        if (call->in[0].dtype == PT_BOOL)           /* any byte but 0 is true: read as 1 */
+            from = {from.data, 1, fetch_plain<E, boolean>, false};
+    return reduce(call, reducer_of(&op), from, plan,
                   sink_of<O, typename Op::state, Write>(call));
 }
 
@@ -154,10 +158,8 @@ int value_kernel(pt_call *call) {
     without_repeats(plan);
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        if constexpr (IS_NARROW<T>)
-            if (call->in[0].dtype != PT_BOOL)       /* any byte but 0 is true: read as 1 */
-                return choose<value_op<T, MAX>, T, T, value_write>(call, plan);
-        return choose<value_op<typename ordered_type<T>::type, MAX>, T, T, value_write>(call, plan);
+        using E = std::conditional_t<IS_NARROW<T>, T, typename ordered_type<T>::type>;
+        return choose<value_op<E, MAX>, T, T, value_write>(call, plan);
     });
 }
 
