@@ -156,29 +156,55 @@ inline along_op along_of() {
     return op;
 }
 
-/* Handles the rows of n elements of contiguous tensors from element `at` to `end`. */
-PT_INLINE void along_rows(const pt_call *call, const along_op &op, int64_t n, int64_t at,
-                          int64_t end) {
-    for (; at < end; at += n) {
-        const void *rows[2] = {call->in[0].data + at * op.item,
-                               call->in[op.inputs - 1].data + at * op.item};
-        op.row(rows, call->out[0].data + at * op.item, n);
+/* Handles the rows of n elements from element `at` to `end`. */
+PT_INLINE void along_rows(const along_op &op, const char *x, const char *y, char *out, int64_t n,
+                          int64_t at, int64_t end) {
+    for (at *= op.tile, end *= op.tile; at < end; at += n * op.tile) {
+        const void *rows[2] = {x + at, y + at};
+        op.row(rows, out + at, n);
     }
+}
+
+/* Contiguous tensors whose rows of n elements lie one behind the other. */
+int along_last(pt_call *call, const along_op &op, int64_t n) {
+    const int64_t numel = call->out[0].numel, rows = numel / n;
+    const char *x = call->in[0].data, *y = call->in[op.inputs - 1].data;
+    char *out = call->out[0].data;
+    if (op.same && numel <= SMALL) {
+        along_rows(op, x, y, out, n, 0, numel);
+        return PT_OK;
+    }
+    /* Other types are converted by several rows. Results have their own place: a load of a short
+     * row waits for the store before it, where both are in one line of the cache. */
+    const int64_t several = max64(1, SMALL / n), room = op.same ? 0 : several * n * op.tile;
+    std::atomic<bool> starved{false};
+    parallel_for(rows, grain_rows(8 * n), [&](int64_t begin, int64_t end) {
+        if (op.same) return along_rows(op, x, y, out, n, begin * n, end * n);
+        scratch<char> space((op.inputs + 1) * room);
+        if (!space) {
+            starved = true;
+            return;
+        }
+        char *copy[2] = {space.data, space.data + (op.inputs - 1) * room};
+        char *result = space.data + op.inputs * room;
+        for (int64_t r = begin; r < end; r += several) {
+            const int64_t first = r * n * op.item, m = min64(several, end - r) * n;
+            for (int k = 0; k < op.inputs; ++k)
+                op.fetch(copy[k], call->in[k].data + first, 1, m);
+            along_rows(op, copy[0], copy[1], result, n, 0, m);
+            op.put(out + first, result, m);
+        }
+    });
+    return starved ? no_memory(call, (op.inputs + 1) * room) : int(PT_OK);
 }
 
 int along(pt_call *call, const along_op &op, int64_t dim) {
     const int N = op.inputs;
     const pt_view &shape = call->out[0];
     if (shape.numel == 0) return PT_OK;
-    if (op.same && dim == shape.ndim - 1 && call->in[0].contiguous && call->in[N - 1].contiguous) {
-        const int64_t n = shape.sizes[dim];
-        if (shape.numel <= SMALL) along_rows(call, op, n, 0, shape.numel);
-        else
-            parallel_for(shape.numel / n, grain_rows(8 * n), [&](int64_t begin, int64_t end) {
-                along_rows(call, op, n, begin * n, end * n);
-            });
-        return PT_OK;
-    }
+    if (dim == shape.ndim - 1 && shape.sizes[dim] > 1 && call->in[0].contiguous &&
+        call->in[N - 1].contiguous)
+        return along_last(call, op, shape.sizes[dim]);
     int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];
     space<3> kept;         /* strides of the other dims: both inputs (or the first twice), output */
     for (int64_t d = shape.ndim - 1, s = 1; d >= 0; s *= shape.sizes[d--]) contiguous[d] = s;
@@ -190,16 +216,16 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
         }
         else kept.push(shape.sizes[d], s);
     }
-    const bool by_rows = n == 1 || step[2] == 1;
+    const bool by_rows = n > 1 && step[2] == 1;     /* rows of one element are one row of columns */
     int64_t side[3] = {};
     const int64_t width = by_rows ? 1 : kept.pop(side);
     bool direct = op.same;
     for (int k = 0; k < N; ++k)
-        direct = direct && (by_rows ? step[k] == 1 || n == 1 : side[k] == 1);
-    /* a scratch block has at most about 64 KB if n allows */
+        direct = direct && (by_rows ? step[k] : side[k]) == 1;
+    /* a scratch block has at most about 256 KB if n allows */
     const int64_t block = by_rows  ? 1
                           : direct ? COLUMN_BLOCK
-                                   : min64(width, min64(COLUMN_BLOCK, max64(16, 16384 / n)));
+                                   : min64(width, min64(COLUMN_BLOCK, max64(16, 65536 / n)));
     const int64_t blocks = ceil_div(width, block), bytes = n * block * op.tile;
     std::atomic<bool> starved{false};
     parallel_for(kept.numel() * blocks, grain_rows(8 * n * min64(width, block)),
