@@ -172,6 +172,10 @@ int index_kernel(pt_call *call) {
             dims_mask(call, &dim.i, dim.kind == PT_PARAM_NONE ? 0 : 1, call->in[0].ndim, mask))
         return status;
     plan_reduction(call->in[0], mask, true, plan);
+    if (!VALUES && plan.count == 1) {
+        memset(call->out[0].data, 0, size_t(call->out[0].numel) * sizeof(int64_t));
+        return PT_OK;
+    }
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         using op = index_op<typename ordered_type<T>::type, MAX>;

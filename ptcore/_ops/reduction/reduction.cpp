@@ -194,6 +194,24 @@ inline void fetch_magnitude(void *to, const void *from, int64_t stride, int64_t 
         for (int64_t i = 0; i < n; ++i) dst[i] = fabs(dst[i]);
     }
 }
+/* Beside a power that may have become 0, this says that a number is not: it is too small to change
+ * a sum that keeps its digits. */
+inline double some(double x) { return x != 0 ? 1e-300 : 0.0; }
+
+constexpr int64_t POWERS = 128;
+/* The powers of at most POWERS numbers. Common orders are products, roots and quotients. */
+PT_NOINLINE void powers(double *PT_RESTRICT to, const double *PT_RESTRICT x, int64_t n, double p) {
+    auto each = [=](auto &&f) {
+        for (int64_t i = 0; i < n; ++i) to[i] = f(x[i]) + some(x[i]);
+    };
+    if (p == 3) return each([](double v) { return v * v * v; });
+    if (p == 4) return each([](double v) { return (v * v) * (v * v); });
+    if (p == 1.5) return each([](double v) { return v * sqrt(v); });
+    if (p == 0.5) return each([](double v) { return sqrt(v); });
+    if (p == -1) return each([](double v) { return 1 / v; });
+    each([p](double v) { return pow(v, p); });
+}
+
 template <int KIND>
 struct norm_op {
     using elem = double;
@@ -205,14 +223,7 @@ struct norm_op {
     static state identity() { return KIND == NORM_MIN ? HUGE_VAL : 0.0; }
     static bool settled(const state &) { return false; }
     static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
-    /* Beside a power that may have become 0, `some` says that a number is not: it is too small to
-     * change a sum that keeps its digits. */
-    static double some(double x) { return x != 0 ? 1e-300 : 0.0; }
-    double power(double x) const {
-        if (KIND == NORM_0) return x != 0;
-        if (KIND == NORM_P) return pow(x, p) + some(x);
-        return x * x + some(x);
-    }
+    static double power(double x) { return KIND == NORM_0 ? x != 0 : x * x + some(x); }
     void run(state &s, const double *x, int64_t n, int64_t) const {
         if constexpr (KIND == NORM_2) {
             double r;
@@ -220,8 +231,15 @@ struct norm_op {
             for (int64_t i = 0; r < 1e-280 && i < n; ++i) s += some(x[i]);
             s += r;
         }
-        else if constexpr (KIND == NORM_0 || KIND == NORM_P)
+        else if constexpr (KIND == NORM_0)
             for (int64_t i = 0; i < n; ++i) s += power(x[i]);
+        else if constexpr (KIND == NORM_P)
+            for (int64_t i = 0; i < n; i += POWERS) {
+                double block[POWERS];
+                const int64_t m = min64(POWERS, n - i);
+                powers(block, x + i, m, p);
+                s += fold<add_fold>(block, m, 0.0);
+            }
         else
             merge(s, fold<fold_type>(x, n, identity()));
     }
@@ -229,9 +247,17 @@ struct norm_op {
                  int64_t width, int64_t) const {
         if constexpr (KIND == NORM_1 || KIND == NORM_MAX || KIND == NORM_MIN)
             fold_columns<fold_type>(s, x, stride, rows, width);
-        else
+        else if constexpr (KIND != NORM_P)
             for (int64_t r = 0; r < rows; ++r)
                 for (int64_t j = 0; j < width; ++j) s[j] += power(x[r * stride + j]);
+        else
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t i = 0; i < width; i += POWERS) {
+                    double block[POWERS];
+                    const int64_t m = min64(POWERS, width - i);
+                    powers(block, x + r * stride + i, m, p);
+                    for (int64_t j = 0; j < m; ++j) s[i + j] += block[j];
+                }
     }
 };
 
@@ -564,7 +590,8 @@ inline int scaled_norm(pt_call *call, const source &from, const reduction_plan &
 int vector_norm_kernel(pt_call *call) {
     reduction_plan plan;
     if (int status = plan_dims(call, 1, plan)) return status;
-    const double p = call->params[0].d;
+    /* of one element, every norm is its magnitude */
+    const double order = call->params[0].d, p = plan.count == 1 && fabs(order) > 0 ? 1 : order;
     const pt_view &in = call->in[0];
     sink to;
     int status = visit<FLOATS>(call, call->out[0].dtype, [&](auto tag) {
