@@ -3,7 +3,8 @@
  *
  * An operand of a row is used in place if it has the loop's dtype and an inner stride of one
  * element. Other operands go through a tile on the stack: gathered and converted, or, for an inner
- * stride of 0, repeated once. A block (elementwise.hpp) moves every operand through tiles.
+ * stride of 0, repeated once. In a block (elementwise.hpp) an operand whose rows follow one another
+ * is used in place, a row that repeats itself is loaded once, and the others move through tiles.
  */
 #include "casts.h"
 #include "elementwise.hpp"
@@ -79,9 +80,14 @@ struct elementwise_op {
 struct elementwise_worker {
     const elementwise_op &op;
     tile tiles[MAX_OPERANDS], raw, spare;
-    const char *filled[MAX_OPERANDS] = {};      /* the element that a filled tile repeats */
+    const char *filled[MAX_OPERANDS] = {};      /* what a tile repeats: an element, or in blocks */
+    int64_t times[MAX_OPERANDS] = {};           /* a row, so many times */
 
     explicit elementwise_worker(const elementwise_op &o) : op(o) {}
+
+    static bool lies_flat(int64_t r, int64_t c, int64_t row_stride, int64_t stride, int64_t size) {
+        return stride == size && (r == 1 || row_stride == c * size);
+    }
 
     void load(int k, const char *data, int64_t r, int64_t c, int64_t row_stride) {
         const conversion &cast = op.cast[k];
@@ -90,7 +96,7 @@ struct elementwise_worker {
             load_block(tiles[k].bytes, data, r, c, row_stride, stride, cast.to_size);
             return;
         }
-        if (r > 1 || stride != cast.from_size) {
+        if (!lies_flat(r, c, row_stride, stride, cast.from_size)) {
             load_block(raw.bytes, data, r, c, row_stride, stride, cast.from_size);
             data = raw.bytes;
         }
@@ -102,7 +108,7 @@ struct elementwise_worker {
         int64_t stride = op.p.stride[0][0];
         const char *from = tiles[0].bytes;
         if (!cast.none()) {
-            bool flat = r == 1 && stride == cast.to_size;
+            bool flat = lies_flat(r, c, row_stride, stride, cast.to_size);
             cast.run(flat ? data : raw.bytes, from, r * c, &spare);
             if (flat) return;
             from = raw.bytes;
@@ -144,11 +150,20 @@ struct elementwise_worker {
         const plan &p = op.p;
         char *ptr[MAX_OPERANDS];
         for (int k = 0; k < p.operands; k++) {
+            const conversion &cast = op.cast[k];
+            const int64_t next = p.stride[k][1];
+            if (cast.none() && lies_flat(r, c, next, p.stride[k][0], cast.to_size)) {
+                ptr[k] = start[k];
+                continue;
+            }
             ptr[k] = tiles[k].bytes;
-            if (k) load(k, start[k], r, c, p.stride[k][1]);
+            if (!k || (filled[k] == start[k] && times[k] >= r)) continue;
+            load(k, start[k], r, c, next);
+            filled[k] = next ? nullptr : start[k];
+            times[k] = r;
         }
         op.loop(ptr, r * c, op.params);
-        store(start[0], r, c, p.stride[0][1]);
+        if (ptr[0] != start[0]) store(start[0], r, c, p.stride[0][1]);
     }
 };
 

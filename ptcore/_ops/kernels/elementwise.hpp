@@ -65,7 +65,7 @@ inline void choose_walk(plan *p) {
     if (p->blocks) {
         p->columns = p->size[0] < BLOCK_SIDE ? p->size[0] : (int64_t)BLOCK_SIDE;
         p->rows = p->tile / p->columns < BLOCK_SIDE ? p->tile / p->columns : (int64_t)BLOCK_SIDE;
-    } else if (p->size[0] < BLOCK_SIDE) {
+    } else if (p->size[0] < 2 * BLOCK_SIDE) {
         p->blocks = true;
         p->columns = p->size[0];
         p->rows = p->tile / p->columns;
