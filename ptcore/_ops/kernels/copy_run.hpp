@@ -1,10 +1,38 @@
-/* Copies of runs whose positions within a page the caller does not choose: cat and padding. */
+/* Copies of runs: of short ones, and of ones whose positions within a page the caller does not
+ * choose (cat and padding). */
 #ifndef PTCORE_KERNELS_COPY_RUN_HPP
 #define PTCORE_KERNELS_COPY_RUN_HPP
 #include <cstdint>
 #include <cstring>
 
 namespace {
+
+/* memcpy of at most 128 bytes without a call: the last vector of a run may cover part of the one
+ * before. The runs may not overlap. */
+inline void copy_short(char *to, const char *from, size_t bytes) {
+    if (bytes > 128) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    auto ends = [&](auto word) {                /* two words, which meet or overlap */
+        decltype(word) first, last;
+        memcpy(&first, from, sizeof word);
+        memcpy(&last, from + bytes - sizeof word, sizeof word);
+        memcpy(to, &first, sizeof word);
+        memcpy(to + bytes - sizeof word, &last, sizeof word);
+    };
+    struct vector { uint64_t a, b; };
+    if (bytes >= sizeof(vector)) {
+        for (size_t i = 0; i + sizeof(vector) < bytes; i += sizeof(vector))
+            memcpy(to + i, from + i, sizeof(vector));
+        memcpy(to + bytes - sizeof(vector), from + bytes - sizeof(vector), sizeof(vector));
+        return;
+    }
+    if (bytes >= 8) return ends(uint64_t());
+    if (bytes >= 4) return ends(uint32_t());
+    if (bytes >= 2) return ends(uint16_t());
+    if (bytes) *to = *from;
+}
 
 /* memcpy, except where the destination is a few bytes ahead of the source modulo the page size.
  * There processors that move memory by microcode mistake the loads that follow for loads of the

@@ -8,7 +8,6 @@
  */
 #include "casts.h"
 #include "elementwise.hpp"
-#include "copy_run.hpp"
 
 extern "C" {
 extern const pt_loop pt_cast_table_base[PT_NDTYPES][PT_NDTYPES];

@@ -10,6 +10,7 @@
 #ifndef PTCORE_ELEMENTWISE_HPP
 #define PTCORE_ELEMENTWISE_HPP
 #include "ptcore/config.h"
+#include "copy_run.hpp"
 #include "loops.h"
 #include "parallel.hpp"
 #if defined(__SSE2__)
@@ -306,8 +307,8 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
     for (int64_t i = 0; i < r; i++, data += row_stride, tile += c) {
         char *q = data;
         if (stride == (int64_t)sizeof(T)) {
-            if (LOAD) memcpy(tile, q, (size_t)c * sizeof(T));
-            else memcpy(q, tile, (size_t)c * sizeof(T));
+            if (LOAD) copy_short((char *)tile, q, (size_t)c * sizeof(T));
+            else copy_short(q, (const char *)tile, (size_t)c * sizeof(T));
         } else if (LOAD && stride == 0) {
             T value = *(const T *)q;
             for (int64_t j = 0; j < c; j++) tile[j] = value;
