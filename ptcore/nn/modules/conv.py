@@ -123,10 +123,14 @@ class _Conv(_ConvNd):
 
     def forward(self, input):
         """Convolve `input`, with or without a batch dimension."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        """The same by weights that are given. Subclasses override it by this name, as Whisper's layers do."""
         conv, padding = type(self)._function, self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
-        return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class _ConvTranspose(_ConvNd):
