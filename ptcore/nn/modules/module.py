@@ -141,7 +141,7 @@ class Module(ModuleHooks, ModuleState):
                 f"{len(args) + 1} were given"
             )
         own = self.__dict__
-        own["training"] = True
+        super().__setattr__("training", True)   # a class may have a property of this name
         for registry in REGISTRIES:
             own[registry] = {}
         own["_non_persistent_buffers_set"] = set()
@@ -466,7 +466,8 @@ class Module(ModuleHooks, ModuleState):
         ['weight', 'bias']
         """
         return self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+            lambda module: module._parameters.items(),
+            prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate,
         )
 
     def parameters(self, recurse=True):
@@ -477,7 +478,8 @@ class Module(ModuleHooks, ModuleState):
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """Iterate over (name, buffer); arguments as :meth:`named_parameters`."""
         return self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+            lambda module: module._buffers.items(),
+            prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate,
         )
 
     def buffers(self, recurse=True):
@@ -603,7 +605,7 @@ class Module(ModuleHooks, ModuleState):
 
     def to_empty(self, *, device, recurse=True):
         """Move to `device` without copying the values."""
-        return self._apply(lambda t: ptcore.empty_like(t, device=device), recurse)
+        return self._apply(lambda t: ptcore.empty_like(t, device=device), recurse=recurse)
 
     def _cast_floating(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
