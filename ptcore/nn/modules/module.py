@@ -10,7 +10,9 @@ import sys
 
 import ptcore
 from ptcore import Tensor, _lazy
+from ptcore.__future__ import get_overwrite_module_params_on_conversion, get_swap_module_params_on_conversion
 from ptcore._overrides import typename
+from ptcore._swapping import swap_tensors
 from ptcore._watching import when_profiled
 from ptcore.nn.modules._attributes import getattr_of
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
@@ -90,7 +92,9 @@ def parse_to(args, kwargs):
 
 
 def _keeps_identity(tensor, applied):
-    """True if `applied` can become the data of `tensor` in place."""
+    """True if `applied` is to become the data of `tensor` in place."""
+    if get_overwrite_module_params_on_conversion():
+        return False
     return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
 
 
@@ -539,8 +543,12 @@ class Module(ModuleHooks, ModuleState):
         if recurse:
             for module in self.children():
                 module._apply(fn)
+        swaps = get_swap_module_params_on_conversion()
         for name, param in self._parameters.items():
             if param is None:
+                continue
+            if swaps:
+                self._swap(name, param, fn)
                 continue
             grad = param.grad
             with ptcore.no_grad():
@@ -566,6 +574,28 @@ class Module(ModuleHooks, ModuleState):
                     applied = type(buffer)(False, applied.device, applied.dtype, buffer.persistent)
                 self._buffers[name] = applied
         return self
+
+    def _swap(self, name, param, fn):
+        """Let a parameter exchange what it holds with what a conversion makes of it, and its gradient likewise."""
+        what = f"_apply(): Couldn't swap {self._get_name()}.{name}"
+        grad = param.grad
+        with ptcore.no_grad():
+            made = Parameter(fn(param), param.requires_grad)
+        param.grad = None               # a gradient that belongs to a tensor cannot be exchanged
+        try:
+            swap_tensors(param, made)
+        except Exception as error:
+            param.grad = grad
+            raise RuntimeError(what) from error
+        if grad is None:
+            return
+        with ptcore.no_grad():
+            made = fn(grad).requires_grad_(grad.requires_grad)
+        try:
+            swap_tensors(grad, made)
+        except Exception as error:
+            raise RuntimeError(f"{what}.grad") from error
+        param.grad = grad
 
     def to(self, *args, **kwargs):
         """Move and cast the parameters and buffers in place.
