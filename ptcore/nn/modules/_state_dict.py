@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import ptcore
 from ptcore.__future__ import get_swap_module_params_on_conversion
 from ptcore._overrides import is_tensor_like
-from ptcore._swapping import swap_tensors
 from ptcore.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -235,6 +234,7 @@ class ModuleState:
     @staticmethod
     def _swap_with(param, loaded, value):
         """Let `param` exchange what it holds with what ``module_load`` returned."""
+        from ptcore._swapping import swap_tensors
         if loaded is value or loaded is param:
             raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning "
                                "one of the inputs in module_load")

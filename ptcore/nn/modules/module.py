@@ -12,7 +12,6 @@ import ptcore
 from ptcore import Tensor, _lazy
 from ptcore.__future__ import get_overwrite_module_params_on_conversion, get_swap_module_params_on_conversion
 from ptcore._overrides import typename
-from ptcore._swapping import swap_tensors
 from ptcore._watching import when_profiled
 from ptcore.nn.modules._attributes import getattr_of
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
@@ -96,6 +95,35 @@ def _keeps_identity(tensor, applied):
     if get_overwrite_module_params_on_conversion():
         return False
     return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
+
+
+def swap_parameters(module, fn):
+    """Lets a module's parameters, and their gradients, exchange what they hold with what a conversion makes of them."""
+    from ptcore._swapping import exchange, owners_of
+
+    def swap(tensor, place, *args):
+        with ptcore.no_grad():
+            made = fn(tensor)
+        made = Parameter(made, *args) if args else made.requires_grad_(tensor.requires_grad)
+        try:
+            exchange(tensor, made, [*owners, made])
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{place}") from error
+
+    params = {name: param for name, param in module._parameters.items() if param is not None}
+    grads = {name: param.grad for name, param in params.items() if param.grad is not None}
+    owners = owners_of([*params.values(), *grads.values()])
+    for name, param in params.items():
+        grad = grads.get(name)
+        param.grad = None               # a gradient that belongs to a tensor cannot be exchanged
+        try:
+            swap(param, name, param.requires_grad)
+        except Exception:
+            param.grad = grad
+            raise
+        if grad is not None:
+            swap(grad, f"{name}.grad")
+            param.grad = grad
 
 
 class Module(ModuleHooks, ModuleState):
@@ -543,12 +571,13 @@ class Module(ModuleHooks, ModuleState):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        swaps = get_swap_module_params_on_conversion()
-        for name, param in self._parameters.items():
+        if get_swap_module_params_on_conversion():
+            swap_parameters(self, fn)
+            params = {}
+        else:
+            params = self._parameters
+        for name, param in params.items():
             if param is None:
-                continue
-            if swaps:
-                self._swap(name, param, fn)
                 continue
             grad = param.grad
             with ptcore.no_grad():
@@ -574,28 +603,6 @@ class Module(ModuleHooks, ModuleState):
                     applied = type(buffer)(False, applied.device, applied.dtype, buffer.persistent)
                 self._buffers[name] = applied
         return self
-
-    def _swap(self, name, param, fn):
-        """Let a parameter exchange what it holds with what a conversion makes of it, and its gradient likewise."""
-        what = f"_apply(): Couldn't swap {self._get_name()}.{name}"
-        grad = param.grad
-        with ptcore.no_grad():
-            made = Parameter(fn(param), param.requires_grad)
-        param.grad = None               # a gradient that belongs to a tensor cannot be exchanged
-        try:
-            swap_tensors(param, made)
-        except Exception as error:
-            param.grad = grad
-            raise RuntimeError(what) from error
-        if grad is None:
-            return
-        with ptcore.no_grad():
-            made = fn(grad).requires_grad_(grad.requires_grad)
-        try:
-            swap_tensors(grad, made)
-        except Exception as error:
-            raise RuntimeError(f"{what}.grad") from error
-        param.grad = grad
 
     def to(self, *args, **kwargs):
         """Move and cast the parameters and buffers in place.
