@@ -180,7 +180,7 @@ class LRScheduler:
                 closed = getattr(self, "_get_closed_form_lr", self.get_lr)
                 values = closed()
         finally:
-            self._get_lr_called_within_step = False
+            vars(self).pop("_get_lr_called_within_step", None)  # the class has False; a state has no such key
         for group, lr in zip(self.optimizer.param_groups, values, strict=True):
             set_value(group, "lr", lr)
         self._last_lr = self._current()
