@@ -209,7 +209,8 @@ cdef class Replaced(Mode):
     Parameters
     ----------
     changes : list of (dict or object, name, value)
-        The attribute ``__class__``, and attributes that are in the object's own ``__dict__`` or will be.
+        The attribute ``__class__``, attributes that the class sets (properties), and those that are in the object's
+        own ``__dict__`` or will be.
     """
 
     def __init__(self, list changes):
@@ -226,6 +227,8 @@ cdef class Replaced(Mode):
                     found = (<dict>place).get(name, NotImplemented)
                 elif name == "__class__":
                     found = type(place)
+                elif hasattr(type(getattr(type(place), name, None)), "__set__"):
+                    found = getattr(place, name)
                 else:
                     found = place.__dict__.get(name, NotImplemented)
                 put(place, name, value)

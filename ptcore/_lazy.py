@@ -145,6 +145,9 @@ TABLE = {
     "ptcore.fft": {
         "_ops.fft.functions": ("fftfreq", "rfftfreq"),
     },
+    "ptcore.utils": {
+        "_swapping": ("swap_tensors",),
+    },
     "ptcore.nn": {
         "nn.modules.linear_cross_entropy_options": ("LinearCrossEntropyOptions",),
         "nn.parallel": ("DataParallel",),
@@ -158,8 +161,8 @@ TABLE = {
 }
 # Package -> its modules that are imported at their first use.
 MODULES = {
-    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compat", "compiler", "cpu", "cuda",
-               "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
+    "ptcore": ("__future__", "accelerator", "amp", "array_api", "autograd", "backends", "compat", "compiler", "cpu",
+               "cuda", "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
                "masked", "monitor", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler", "quasirandom",
                "random", "return_types", "serialization", "signal", "special", "storage", "testing", "types", "utils",
                "version"),

@@ -133,6 +133,41 @@ def set_data(Tensor t, Tensor data not None):
         told(TOLD_CHANGED, "data", t)
 
 
+def swap_contents(Tensor a not None, Tensor b not None):
+    """Gives each of two tensors what the other holds: memory and geometry, history, gradient, hooks and the user's
+    attributes. Classes stay, and whatever else refers to the two, which :func:`swap_tensors` looks at before."""
+    cdef uint32_t flags = a.flags
+    cdef int64_t[10] kept
+    cdef int64_t *dims = a.dims
+    cdef bint near = a.dims == &a.inline_dims[0]
+    forget_cast(a)
+    forget_cast(b)
+    track(a)
+    track(b)
+    a.flags, b.flags = b.flags, flags
+    for t in (a, b):
+        (<Tensor>t).flags &= ~(PT_SUBCLASS | PT_NOT_EXACT)
+        (<Tensor>t).flags |= (<Tensor>Tensor.__new__(type(t))).flags & (PT_SUBCLASS | PT_NOT_EXACT)
+    memcpy(kept, a.inline_dims, sizeof(kept))
+    memcpy(a.inline_dims, b.inline_dims, sizeof(kept))
+    memcpy(b.inline_dims, kept, sizeof(kept))
+    a.dims = &a.inline_dims[0] if b.dims == &b.inline_dims[0] else b.dims
+    b.dims = &b.inline_dims[0] if near else dims
+    a.storage, b.storage = b.storage, a.storage
+    a.offset, b.offset = b.offset, a.offset
+    a.count, b.count = b.count, a.count
+    a.rank, b.rank = b.rank, a.rank
+    a.dt, b.dt = b.dt, a.dt
+    a.out_nr, b.out_nr = b.out_nr, a.out_nr
+    a.layout_code, b.layout_code = b.layout_code, a.layout_code
+    a.attr_version, b.attr_version = b.attr_version, a.attr_version
+    a.node, b.node = b.node, a.node
+    a.grad_, b.grad_ = b.grad_, a.grad_
+    a.base, b.base = b.base, a.base
+    a.extras, b.extras = b.extras, a.extras
+    a.attributes, b.attributes = b.attributes, a.attributes
+
+
 cdef int forget_cast(Tensor t) except -1:
     """Drops the cast of a parameter that autocast keeps: what is written through ``.data`` does not count as t's."""
     if pt_tls.autocast:

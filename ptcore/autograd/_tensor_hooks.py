@@ -50,15 +50,23 @@ def replaced(hook, g, result):
 
 
 def replaced_all(hook, grads, result):
-    """The same for the tuple of gradients that a node's hook sees."""
+    """The same for the tuple of gradients that a node's hook sees; None in a result means no gradient."""
     if result is None:
         return grads
-    result = result if isinstance(result, tuple) else (result,)
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(result, tuple):
+        if len(grads) != 1 or not isinstance(result, Tensor):
+            raise TypeError(f"hook {name!r}: must return None or a tuple of {len(grads)} gradients, got "
+                            f"{type(result).__name__}")
+        result = (result,)
     if len(result) != len(grads):
-        raise RuntimeError(f"hook {getattr(hook, '__name__', hook)!r}: must return "
-                           f"{len(grads)} gradients, got {len(result)}")
-    return tuple([g if r is None and g is None else replaced(hook, g, r)
-                  for g, r in zip(grads, result)])
+        raise RuntimeError(f"hook {name!r}: must return {len(grads)} gradients, got {len(result)}")
+    for g, r in zip(grads, result):
+        if r is not None:
+            if g is None and isinstance(r, Tensor):
+                raise RuntimeError(f"hook {name!r}: can't replace a None gradient with a non-None value")
+            replaced(hook, g, r)
+    return result
 
 
 class NodeHooks:
@@ -231,7 +239,10 @@ def finish_leaf(t, g, create_graph, accumulate):
         accumulate(t, g, create_graph, 0)
     for hook in hooks:
         if type(hook) is not EndHook:
-            hook(t)
+            result = hook(t)
+            if result is not None:
+                cls = RuntimeError if isinstance(result, Tensor) else TypeError
+                raise cls("Tensor post accumulate grad hooks should return None, got " + type(result).__name__)
     for hook in of_node:
         if not hook.before:
-            hook.function((), (g,))
+            replaced_all(hook.function, (), hook.function((), (g,)))

@@ -337,17 +337,20 @@ class Run:
             return None
         if hooks is not None:
             g = hooks.of_node(g)
+            if self.is_nothing(n, g):
+                return self.pass_nothing(n)
         rule = n.fn if n.op < 0 else rule_of(n.op)
         if rule is None:
             rule = load_rule(n.op)
         grads = self.rule_watched(rule, n, g, needs) if self.watched else rule(n, g, needs)
         if nin == 1 and type(grads) is not tuple:
-            if hooks is not None:
-                grads = hooks.after(n, (grads,), g)[0]
             if grads is not None:
                 spec = n.spec
                 if spec is not None and spec[0] is not None:
                     grads = reduce_to(grads, spec[0])
+            if hooks is not None:
+                grads = hooks.after(n, (grads,), g)[0]
+            if grads is not None:
                 edge = n.e0
                 if type(edge) is Node:
                     self.deliver(edge, n.n0, grads)
@@ -358,9 +361,12 @@ class Run:
         else:
             if type(grads) is not tuple:
                 grads = (grads,)
-            if hooks is not None:
-                grads = hooks.after(n, grads, g)
             spec = n.spec
+            if hooks is not None:
+                if spec is not None:
+                    grads = tuple([x if x is None or s is None else reduce_to(x, s) for x, s in zip(grads, spec)])
+                    spec = None
+                grads = hooks.after(n, grads, g)
             for i in range(nin):
                 edge = n.edge(i)
                 if edge is None or i >= len(grads):
@@ -399,9 +405,15 @@ class Run:
         grads: list = [None] * n.nout
         if hooks is not None:
             grads = hooks.of_nothing(grads)
-        if (n.op < 0 and getattr(n.fn, "takes_nothing", False)) or any([g is not None for g in grads]):
-            return grads[0] if n.nout == 1 else grads
-        return NOTHING
+        g: object = grads[0] if n.nout == 1 else grads
+        return NOTHING if self.is_nothing(n, g) else g
+
+    @cython.cfunc
+    def is_nothing(self, n: Node, g: object) -> cython.bint:
+        """Whether a node has no gradient, so that its rule need not run."""
+        if g is not None and (n.nout == 1 or any([each is not None for each in g])):
+            return False
+        return n.op >= 0 or not getattr(n.fn, "takes_nothing", False)
 
     @cython.cfunc
     def pass_nothing(self, n: Node) -> object:

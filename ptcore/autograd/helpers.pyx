@@ -516,11 +516,11 @@ def linear_input(g, weight):
     return r if g.ndim == 2 else reshape(r, g.shape[:-1] + weight.shape[1:])
 
 
-def linear_weight(g, x, shape):
-    """Gradient of linear for its weight."""
+def linear_weight(g, x):
+    """Gradient of linear for its weight, whose values and sizes it does not need: a vector takes a dim off x."""
     rows = _rows(x)
-    if len(shape) == 1:
-        return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), shape)
+    if g.ndim < x.ndim:
+        return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), x.shape[-1:])
     return mm(transpose(_rows(g), 0, 1), conj_of(rows))
 
 

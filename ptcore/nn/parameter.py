@@ -190,6 +190,12 @@ class _Uninitialized:
             "before accessing their attributes."
         )
 
+    def _without_sizes(self, *args):
+        raise ValueError("Attempted to use an uninitialized parameter: it has no sizes yet. Call `forward` with a "
+                         "dummy batch to initialize the parameters first")
+
+    numel = nelement = dim = ndimension = stride = storage_offset = __len__ = _without_sizes
+
     def share_memory_(self):
         raise RuntimeError(
             "share_memory_: Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "

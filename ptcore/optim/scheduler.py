@@ -96,6 +96,7 @@ class LRScheduler:
     """
 
     _is_initial = False
+    _get_lr_called_within_step = False      # for the ``get_lr`` of users' classes, which warn elsewhere
 
     def __init__(self, optimizer, last_epoch=-1):
         check_optimizer(optimizer)
@@ -169,15 +170,17 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        if epoch is None:
-            self.last_epoch += 1
-            values = self.get_lr()
-        else:
-            self.last_epoch = epoch
-            if hasattr(self, "_get_closed_form_lr"):
-                values = self._get_closed_form_lr()
-            else:
+        self._get_lr_called_within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
                 values = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                closed = getattr(self, "_get_closed_form_lr", self.get_lr)
+                values = closed()
+        finally:
+            vars(self).pop("_get_lr_called_within_step", None)  # the class has False; a state has no such key
         for group, lr in zip(self.optimizer.param_groups, values, strict=True):
             set_value(group, "lr", lr)
         self._last_lr = self._current()

@@ -2,6 +2,6 @@
 ``restart`` (resumable runs), ``tensorboard``, ``benchmark``. Submodules are imported at first use."""
 from ptcore import _lazy
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "swap_tensors", "tensorboard"]
 
 __getattr__, __dir__ = _lazy.names(__name__)

@@ -89,31 +89,26 @@ def unserializable_hook(f):
 
 
 class BackwardHookFunction(Function):
-    """Identity whose backward hands the gradients to a callable.
-
-    The first argument is the callable ``(grads) -> grads``; all others are
-    tensors and are returned unchanged.
-    """
+    """Identity of tensors, whose node has the hooks of a module."""
 
     @staticmethod
-    def forward(ctx, on_backward, materialize, *tensors):
-        ctx.on_backward = on_backward
-        ctx.set_materialize_grads(materialize)
+    def forward(ctx, *tensors):
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tensors
 
     @staticmethod
     def backward(ctx, *grads):
-        return (None, None, *ctx.on_backward(grads))
+        return grads
 
 
 class BackwardHook:
     """One call of a module with full backward (pre-)hooks.
 
-    The module's tensor inputs and outputs pass through an identity each. Its
-    backward at the outputs runs the pre-hooks and remembers ``grad_output``;
-    its backward at the inputs runs the hooks on ``(grad_input, grad_output)``.
-    Positions without a tensor hold None in both tuples.
+    The module's tensor inputs and outputs pass through an identity each. A hook
+    of the node at the outputs runs the pre-hooks and remembers ``grad_output``;
+    one of the node at the inputs runs the hooks on ``(grad_input, grad_output)``.
+    Positions without a tensor hold None in both tuples. What the hooks return
+    is checked as what any hook of a node returns.
     """
 
     def __init__(self, module, user_hooks, user_pre_hooks):
@@ -128,7 +123,7 @@ class BackwardHook:
         """Return `args` with every tensor passed through the input identity."""
         self.n_inputs = len(args)
         args, self.input_index = self._through_identity(
-            args, self._at_inputs, materialize=True
+            args, self._at_inputs
         )
         return args
 
@@ -138,21 +133,21 @@ class BackwardHook:
         outputs = result if is_tuple else (result,)
         self.n_outputs = len(outputs)
         outputs, self.output_index = self._through_identity(
-            outputs, self._at_outputs, materialize=False
+            outputs, self._at_outputs
         )
         return outputs if is_tuple else outputs[0]
 
     @staticmethod
-    def _through_identity(args, on_backward, materialize):
+    def _through_identity(args, on_backward):
         index = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
         recorded = is_history_recorded() and any(
             args[i].requires_grad for i in index
         )
         if not recorded:
             return args, None
-        passed = BackwardHookFunction.apply(
-            on_backward, materialize, *[args[i] for i in index]
-        )
+        passed = BackwardHookFunction.apply(*[args[i] for i in index])
+        node = next(t.grad_fn for t in passed if t.grad_fn is not None)
+        node.register_hook(on_backward)
         replaced = list(args)
         for i, t in zip(index, passed, strict=True):
             replaced[i] = t
@@ -167,7 +162,7 @@ class BackwardHook:
             out[i] = v
         return tuple(out)
 
-    def _at_outputs(self, grads):
+    def _at_outputs(self, _, grads):
         grad_outputs = self._spread(self.output_index, grads, self.n_outputs)
         for hook in self.user_pre_hooks:
             changed = hook(self.module, grad_outputs)
@@ -203,11 +198,11 @@ class BackwardHook:
                     "should always return None or None for all gradients."
                 )
 
-    def _at_inputs(self, grads):
+    def _at_inputs(self, grads, _):
         if self.grad_outputs is None:
             # The gradient reached the inputs without passing the outputs, as in
             # a double backward through the module.
-            return grads
+            return None
         grad_inputs = self._spread(self.input_index, grads, self.n_inputs)
         for hook in self.user_hooks:
             out = hook(self.module, grad_inputs, self.grad_outputs)

@@ -267,13 +267,15 @@ with warnings.catch_warnings(record=True) as seen:
 assert "reduction='sum'" in str(seen[0].message)
 
 assert not torch.__future__.get_swap_module_params_on_conversion()
+torch.__future__.set_swap_module_params_on_conversion(True)
+layer = torch.nn.Linear(1, 1)
+weight = layer.weight
+layer.to("meta")
+assert layer.weight is weight and weight.is_meta
 torch.__future__.set_swap_module_params_on_conversion(False)
-try:
-    torch.__future__.set_overwrite_module_params_on_conversion(True)
-except NotImplementedError:
-    pass
-else:
-    raise AssertionError
+torch.__future__.set_overwrite_module_params_on_conversion(True)
+layer.to(torch.float64)
+assert layer.weight is not weight and torch.__future__.get_overwrite_module_params_on_conversion()
 
 from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
 depth = 0

@@ -231,6 +231,9 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
 def group_norm(input, num_groups, weight, bias, eps):
     _check_input("group_norm", input)
     _check_channels("group_norm", input, weight=weight, bias=bias)
+    if num_groups > 0 and input.numel() == num_groups and input.shape[1] == num_groups:
+        raise ValueError(f"group_norm: expected more than 1 value per channel when training, got input size "
+                         f"{list(input.shape)}")
     return group_norm_stats(input, _as_input(weight, input), _as_input(bias, input), num_groups, eps)[0]
 
 

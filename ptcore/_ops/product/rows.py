@@ -63,7 +63,7 @@ tensor([[3.]])
 structured(
     "linear(input, weight, bias: OptTensor = None)", types=NUMERIC, kernel="linear",
     promote="none", out="linear", public=["nn.functional.linear"],
-    method=False, vjp=["linear_input(g, y)", "linear_weight(g, x, y.shape)",
+    method=False, vjp=["linear_input(g, y)", "linear_weight(g, x)",
                        "sum_to(g, z.shape)"],
     batch="shift input", jvp=["linear(t, y)", "linear(x, t)", "t"],
     autocast="low", reference="matmul(x, y.T) + z",

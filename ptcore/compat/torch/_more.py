@@ -66,7 +66,6 @@ MORE = {
         "ptcore.nn.modules.lazy": "_LazyNormBase=_LazyNorm"},
     "nn.modules.container": {_NN: "_addindent"},
     "nn.modules.conv": {
-        "ptcore.nn.modules.conv": "_ConvTransposeNd=_ConvTranspose",
         "ptcore.nn.modules.utils": "_single _pair _triple _reverse_repeat_tuple",
         f"{_HERE}.common_types": "_size_1_t _size_2_t _size_3_t",
         "ptcore.nn": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d"},

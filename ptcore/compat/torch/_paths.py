@@ -15,7 +15,7 @@ TABLE = {
     "version": f"{_HERE}.version",
     "functional": f"{_HERE}.functional",
     "__config__": f"{_HERE}._config",
-    "__future__": f"{_HERE}._future",
+    "__future__": "ptcore.__future__",
     # private modules that programs import, with the names they use
     "_C": f"{_HERE}._C",
     "_C._functorch": f"{_HERE}._C",

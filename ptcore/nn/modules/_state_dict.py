@@ -9,6 +9,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 import ptcore
+from ptcore.__future__ import get_swap_module_params_on_conversion
 from ptcore._overrides import is_tensor_like
 from ptcore.nn.parameter import Parameter, is_lazy
 
@@ -207,8 +208,12 @@ class ModuleState:
                 "their corresponding key in the module instead of copying them in "
                 "place?)"
             )
+        swaps = get_swap_module_params_on_conversion()
         try:
             with ptcore.no_grad():
+                if swaps:
+                    self._swap_with(param, param.module_load(value, assign=assign), value)
+                    return None
                 if not assign:
                     param.copy_(value)
                     return None
@@ -220,11 +225,25 @@ class ModuleState:
                 setattr(self, name, value)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the '
+                f'While {"swapping" if swaps else "copying"} the parameter named "{key}", whose dimensions in the '
                 f"model are {param.size()} and whose dimensions in the checkpoint are "
                 f"{value.size()}, an exception occurred : {error.args}."
             )
         return None
+
+    @staticmethod
+    def _swap_with(param, loaded, value):
+        """Let `param` exchange what it holds with what ``module_load`` returned."""
+        from ptcore._swapping import swap_tensors
+        if loaded is value or loaded is param:
+            raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning "
+                               "one of the inputs in module_load")
+        if isinstance(param, Parameter):
+            if isinstance(loaded, Parameter):
+                loaded.requires_grad_(param.requires_grad)
+            else:
+                loaded = Parameter(loaded, requires_grad=param.requires_grad)
+        swap_tensors(param, loaded)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy parameters and buffers from `state_dict`.

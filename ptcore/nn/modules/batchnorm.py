@@ -18,6 +18,7 @@ class _ChannelNorm(Scaled):
     """The common part of batch and instance normalisation."""
 
     _version = 2
+    _ndims = None
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
                  device=None, dtype=None, *, bias=True):
@@ -48,7 +49,10 @@ class _ChannelNorm(Scaled):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check_input(self, input):
+    def _check_input_dim(self, input):
+        """Raise where `input` has another number of dims than the layer takes. Subclasses override it by this name."""
+        if self._ndims is None:
+            raise NotImplementedError(f"{type(self).__name__}: a subclass defines _check_input_dim")
         need_tensor(self, "input", input)
         if input.ndim not in self._ndims:
             expected = " or ".join(f"{n}D" for n in self._ndims)
@@ -74,7 +78,7 @@ class _ChannelNorm(Scaled):
 class _BatchNorm(_ChannelNorm):
     def forward(self, input):
         """Normalise `input`; in training mode the running statistics move."""
-        self._check_input(input)
+        self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -91,17 +95,21 @@ class _InstanceNorm(_ChannelNorm):
                  device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _check_input(self, input):
-        super()._check_input(input)
-        channel = input.ndim - max(self._ndims) + 1
-        if self.affine and input.shape[channel] != self.num_features:
-            raise ValueError(f"{type(self).__name__}: expected input's size at dim={channel} to match num_features "
-                             f"({self.num_features}), but got: {input.shape[channel]}.")
+    def _get_no_batch_dim(self):
+        """The dims of one sample without a batch dim."""
+        if self._ndims is None:
+            raise NotImplementedError(f"{type(self).__name__}: a subclass defines _get_no_batch_dim")
+        return max(self._ndims) - 1
 
     def forward(self, input):
         """Normalise `input`, ``(N, C, ...)`` or, of one sample, ``(C, ...)``."""
-        self._check_input(input)
-        single = input.ndim < max(self._ndims)
+        self._check_input_dim(input)
+        one = self._get_no_batch_dim()
+        channel = input.ndim - one
+        if self.affine and input.shape[channel] != self.num_features:
+            raise ValueError(f"{type(self).__name__}: expected input's size at dim={channel} to match num_features "
+                             f"({self.num_features}), but got: {input.shape[channel]}.")
+        single = input.ndim == one
         out = F.instance_norm(input.unsqueeze(0) if single else input, self.running_mean, self.running_var,
                               self.weight, self.bias, self.training or not self.track_running_stats,
                               0.0 if self.momentum is None else self.momentum, self.eps)
@@ -223,7 +231,7 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
-    def _check_input(self, input):
+    def _check_input_dim(self, input):
         need_tensor(self, "input", input)
         if input.ndim < 2:
             raise ShapeError(f"SyncBatchNorm: expected at least 2D input (got {input.ndim}D input)")

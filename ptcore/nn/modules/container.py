@@ -64,8 +64,8 @@ class _Numbered(Module):
                 f"{type(self).__name__}.extend should be called with an iterable, "
                 f"but got {type(modules).__name__}"
             )
-        for module in list(modules):
-            self.append(module)
+        for i, module in enumerate(list(modules), len(self)):
+            self.add_module(str(i), module)
         return self
 
     def insert(self, index, module):
@@ -119,7 +119,7 @@ class Sequential(_Numbered):
 
     def forward(self, input):
         """Apply all modules in order."""
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 
@@ -130,7 +130,9 @@ class Sequential(_Numbered):
 
     def extend(self, sequential):
         """Add all modules of `sequential` at the end and return the container."""
-        return super().extend(sequential)
+        for module in list(sequential):
+            self.append(module)
+        return self
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -152,7 +154,7 @@ class Sequential(_Numbered):
             raise ValueError(
                 f"Non-positive multiplication factor {other} for {type(self)}"
             )
-        return type(self)(*(module for _ in range(other) for module in self))
+        return Sequential(*(module for _ in range(other) for module in self))
 
     __rmul__ = __mul__
 
@@ -188,7 +190,7 @@ class ModuleList(_Numbered):
         return self._modules[str(_position(idx, len(self)))]
 
     def __add__(self, other):
-        return type(self)(chain(self, other))
+        return ModuleList(chain(self, other))
 
     def __repr__(self):
         """Runs of entries that print alike are shown as one."""
@@ -475,11 +477,11 @@ class ParameterDict(_Keyed, Module):
 
     def copy(self):
         """Return a ParameterDict of the same parameters."""
-        return type(self)(self.items())
+        return ParameterDict(self.items())
 
     def fromkeys(self, keys, default=None):
         """Return a ParameterDict of `keys`, all with the value `default`."""
-        return type(self)((k, default) for k in keys)
+        return ParameterDict((k, default) for k in keys)
 
     def update(self, parameters):
         """Add or replace entries from a mapping or an iterable of pairs."""

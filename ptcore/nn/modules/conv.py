@@ -22,15 +22,16 @@ class _ConvNd(Module):
     """Parameters and text of both kinds; `_n` is the number of spatial dims."""
 
     _n = 0
-    _transposed = False
     _torch_computed = ("_reversed_padding_repeated_twice",)
     _torch_later = (("padding_mode", "zeros"),)
 
-    def _set(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation,
-        output_padding, groups, bias, padding_mode, device, dtype,
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
+        output_padding, groups, bias, padding_mode, device=None, dtype=None,
     ):
-        n = self._n
+        # By PyTorch's signature, since programs derive from this class; they give tuples, which say how many dims.
+        super().__init__()
+        n = self._n or len(kernel_size)
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
         if in_channels % groups != 0:
@@ -54,11 +55,11 @@ class _ConvNd(Module):
         self.stride = ntuple(stride, n)
         self.padding = padding if isinstance(padding, str) else ntuple(padding, n)
         self.dilation = ntuple(dilation, n)
-        self.transposed = self._transposed
+        self.transposed = transposed
         self.output_padding = ntuple(output_padding, n)
         self.groups = groups
         self.padding_mode = padding_mode
-        if self._transposed:
+        if transposed:
             shape = (in_channels, out_channels // groups, *self.kernel_size)
         else:
             shape = (out_channels, in_channels // groups, *self.kernel_size)
@@ -81,7 +82,7 @@ class _ConvNd(Module):
     def _reversed_padding_repeated_twice(self):
         """(before, after) of each dim, the last dim first, as `nn.functional.pad` wants them."""
         pads = []
-        for k in range(self._n - 1, -1, -1):
+        for k in reversed(range(len(self.kernel_size))):
             if self.padding == "same":
                 total = self.dilation[k] * (self.kernel_size[k] - 1)
                 pads += [total // 2, total - total // 2]
@@ -91,7 +92,7 @@ class _ConvNd(Module):
 
     def extra_repr(self):
         """Channels, sizes and options that differ from their defaults."""
-        n = self._n
+        n = len(self.kernel_size)
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * n:
             text += f", padding={self.padding}"
@@ -115,35 +116,48 @@ class _Conv(_ConvNd):
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
         groups=1, bias=True, padding_mode="zeros", device=None, dtype=None,
     ):
-        super().__init__()
-        self._set(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, 0,
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, False, 0,
             groups, bias, padding_mode, device, dtype,
         )
 
     def forward(self, input):
         """Convolve `input`, with or without a batch dimension."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        """The same by weights that are given. Subclasses override it by this name, as Whisper's layers do."""
         conv, padding = type(self)._function, self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
-        return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
+    """The part of transposed convolutions that programs derive from."""
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
+        output_padding, groups, bias, padding_mode, device=None, dtype=None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
+            output_padding, groups, bias, padding_mode, device, dtype,
+        )
+
+
+class _ConvTranspose(_ConvTransposeNd):
     """The forward pass of transposed convolutions: `output_size` chooses among the possible sizes."""
-
-    _transposed = True
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
         groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None,
     ):
-        super().__init__()
-        if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        self._set(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
-            groups, bias, padding_mode, device, dtype,
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, True,
+            output_padding, groups, bias, padding_mode, device, dtype,
         )
 
     def _extra(self, input, output_size):
@@ -215,7 +229,7 @@ _CONV = """{what} over {n} spatial dim{s}.
 
 
 def _text(cls):
-    n, transposed = cls._n, cls._transposed
+    n, transposed = cls._n, issubclass(cls, _ConvTransposeNd)
     grown = 7 if transposed else 3
     return _CONV.format(
         what="Transposed convolution" if transposed else "Convolution", n=n, s="s" * (n > 1), name=cls.__name__,

@@ -219,7 +219,7 @@ class _LazyNorm(LazyModuleMixin):
         need_tensor(self, "input", input)
         channel = 1 if isinstance(self, _BatchNorm) else input.ndim - max(self._ndims) + 1
         if input.ndim not in self._ndims:
-            self._check_input(input)
+            self._check_input_dim(input)
         features = input.shape[channel]
         if self.has_uninitialized_params():
             self.num_features = features

@@ -10,6 +10,7 @@ import sys
 
 import ptcore
 from ptcore import Tensor, _lazy
+from ptcore.__future__ import get_overwrite_module_params_on_conversion, get_swap_module_params_on_conversion
 from ptcore._overrides import typename
 from ptcore._watching import when_profiled
 from ptcore.nn.modules._attributes import getattr_of
@@ -90,8 +91,39 @@ def parse_to(args, kwargs):
 
 
 def _keeps_identity(tensor, applied):
-    """True if `applied` can become the data of `tensor` in place."""
+    """True if `applied` is to become the data of `tensor` in place."""
+    if get_overwrite_module_params_on_conversion():
+        return False
     return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
+
+
+def swap_parameters(module, fn):
+    """Lets a module's parameters, and their gradients, exchange what they hold with what a conversion makes of them."""
+    from ptcore._swapping import exchange, owners_of
+
+    def swap(tensor, place, *args):
+        with ptcore.no_grad():
+            made = fn(tensor)
+        made = Parameter(made, *args) if args else made.requires_grad_(tensor.requires_grad)
+        try:
+            exchange(tensor, made, [*owners, made])
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{place}") from error
+
+    params = {name: param for name, param in module._parameters.items() if param is not None}
+    grads = {name: param.grad for name, param in params.items() if param.grad is not None}
+    owners = owners_of([*params.values(), *grads.values()])
+    for name, param in params.items():
+        grad = grads.get(name)
+        param.grad = None               # a gradient that belongs to a tensor cannot be exchanged
+        try:
+            swap(param, name, param.requires_grad)
+        except Exception:
+            param.grad = grad
+            raise
+        if grad is not None:
+            swap(grad, f"{name}.grad")
+            param.grad = grad
 
 
 class Module(ModuleHooks, ModuleState):
@@ -141,7 +173,7 @@ class Module(ModuleHooks, ModuleState):
                 f"{len(args) + 1} were given"
             )
         own = self.__dict__
-        own["training"] = True
+        super().__setattr__("training", True)   # a class may have a property of this name
         for registry in REGISTRIES:
             own[registry] = {}
         own["_non_persistent_buffers_set"] = set()
@@ -466,7 +498,8 @@ class Module(ModuleHooks, ModuleState):
         ['weight', 'bias']
         """
         return self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+            lambda module: module._parameters.items(),
+            prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate,
         )
 
     def parameters(self, recurse=True):
@@ -477,7 +510,8 @@ class Module(ModuleHooks, ModuleState):
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """Iterate over (name, buffer); arguments as :meth:`named_parameters`."""
         return self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+            lambda module: module._buffers.items(),
+            prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate,
         )
 
     def buffers(self, recurse=True):
@@ -537,7 +571,12 @@ class Module(ModuleHooks, ModuleState):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for name, param in self._parameters.items():
+        if get_swap_module_params_on_conversion():
+            swap_parameters(self, fn)
+            params = {}
+        else:
+            params = self._parameters
+        for name, param in params.items():
             if param is None:
                 continue
             grad = param.grad
@@ -603,7 +642,7 @@ class Module(ModuleHooks, ModuleState):
 
     def to_empty(self, *, device, recurse=True):
         """Move to `device` without copying the values."""
-        return self._apply(lambda t: ptcore.empty_like(t, device=device), recurse)
+        return self._apply(lambda t: ptcore.empty_like(t, device=device), recurse=recurse)
 
     def _cast_floating(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)

@@ -33,13 +33,18 @@ def _check_keys(module, values):
         raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(errors)))
 
 
-def _table(module, name):
-    """The dict of a module that holds a tensor of this name."""
+def _place(module, name, cls):
+    """The dict of a module that holds a tensor of this name; the module itself where its class sets the attribute."""
     for table in (module._parameters, module._buffers):
         if name in table:
             return table
     # a value that hides a parametrised tensor, or is no parameter, is an attribute of the instance
-    return module.__dict__
+    if cls is type(module):
+        present = getattr(module, name, None)
+        if present is not None and not isinstance(present, Tensor):
+            raise TypeError(f"functional_call: attribute {name!r} of {module._get_name()} is not an instance of "
+                            f"Tensor, but of {type(present).__name__}")
+    return module if hasattr(type(getattr(cls, name, None)), "__set__") else module.__dict__
 
 
 def _unparametrized(module, name, cls):
@@ -72,8 +77,10 @@ def call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=
         cls = classes[id(holder)] = _unparametrized(holder, name, present)
         if cls is not present:
             changes.append((holder, "__class__", cls))
-        places[path] = table, _ = _table(holder, name), name
-        changes.append((table, name, value))
+        place = _place(holder, name, cls)
+        changes.append((place, name, value))
+        if place is not holder:
+            places[path] = place, name
     with Replaced(changes):
         try:
             return module(*args, **(kwargs or {}))
