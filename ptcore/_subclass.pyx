@@ -259,6 +259,17 @@ cdef bint shows_memory(object result) except -1:
     return True
 
 
+def view_for(Tensor value not None, Payload payload not None, Tensor base not None):
+    """The stand-in of a value that a custom Function returns, as a view of ``base``, which may not be written to where
+    the write would be recorded."""
+    cdef Tensor r = stands_for(value, payload)
+    track(r)
+    r.base = base
+    r.flags |= PT_VIEW | PT_NO_GRAD_VIEW
+    r.attr_version = version_of(r)
+    return r
+
+
 cdef int lend(Tensor r, Tensor value) except -1:
     """Makes r show the stand-in ``value``, of the same sizes; r keeps its own base and history."""
     pt_storage_incref(value.storage)

@@ -2,7 +2,7 @@
 import functools
 import weakref
 
-from ptcore._interpret import innermost, outside
+from ptcore._interpret import innermost, outside, written_for_later
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.history import attach_history, custom_node
 from ptcore._ops.writing import check_dirty
@@ -248,7 +248,7 @@ class Function(metaclass=_FunctionMeta):
             if id(t) in inputs and id(t) not in dirty:
                 # An input that is returned becomes a new tensor. With history it is a view made in no_grad mode, which
                 # may not be written to in place.
-                if not recording or id(t) in without or t.dtype.kind not in "fc":
+                if id(t) in without or t.dtype.kind not in "fc" or not (recording or written_for_later()):
                     outputs[i] = t.detach()
                     without.add(id(outputs[i]))
                 else:

@@ -343,7 +343,7 @@ class Functionalizer(Interpreter):
         Whether views are copied, so that no value shows the memory of another one.
     """
 
-    traces = computes = True    # values are the same as without this interpreter
+    traces = computes = for_later = True        # values are the same as without this interpreter
 
     def __init__(self, copies=False):
         self.copies, self.recorded = copies, is_history_recorded()

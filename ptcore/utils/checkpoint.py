@@ -7,6 +7,7 @@ import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
 from ptcore._ops.checked import integer
+from ptcore._subclass import without_node
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.engine import asks_for_inputs
 from ptcore.autograd.function import Function, once_differentiable
@@ -119,7 +120,7 @@ class _Replay:
         found = []
 
         def keep(x):
-            x = x.detach()
+            x = without_node(x)         # at the levels of transformations it is what it was
             found.append((x, x._version))
             if early_stop and len(found) == wanted:
                 raise enough

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
-from ptcore._interpret import transformed
+from ptcore._interpret import differentiable
 from ptcore._ops import checked, results
 from ptcore._ops.call.run import check_sizes
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
@@ -73,7 +73,7 @@ def linalg_svd(A, full_matrices, driver):
 
 def differentiated(x):
     """Whether a derivative of a function of x may be needed: it is recorded, or an interpreter may ask for it."""
-    return (x.requires_grad and is_history_recorded()) or x.is_meta or transformed()
+    return (x.requires_grad and is_history_recorded()) or x.is_meta or differentiable()
 
 
 def linalg_svdvals(A, driver):

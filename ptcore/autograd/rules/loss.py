@@ -1,8 +1,8 @@
 """Rules of losses."""
-from ptcore._ops.creation.creation import ones_like
 from ptcore._ops.functions import (
     cross_entropy_backward,
     logsumexp,
+    masked_fill,
     multi_margin_slope,
     multilabel_margin_slope,
     unsqueeze,
@@ -68,8 +68,9 @@ def ctc_loss_stats(gs, log_probs, labels, input_lengths, target_lengths, out0, o
 
 @jvp("ctc_loss_stats")
 def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1, blank):
-    slope = _ctc_slope(ones_like(out0), log_probs, labels, input_lengths, target_lengths, out0, out1, blank)
-    return sum_of(slope * t, (0, 2)), None
+    without = out0 == float("inf")      # their slopes are unknown, and stay apart: the loss may be replaced by 0
+    slope = _ctc_slope((~without).to(out0.dtype), log_probs, labels, input_lengths, target_lengths, out0, out1, blank)
+    return masked_fill(sum_of(slope * t, (0, 2)), without, float("nan")), None
 
 
 @vjp("multi_margin")
