@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._node cimport Node, new_node
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, is_dense, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Interpreter, Payload, told
@@ -131,6 +132,29 @@ def set_data(Tensor t, Tensor data not None):
         count_apart(t, version)
     if pt_tls.mode & PT_INTERPOSED:     # resize_ and set_ come here as well
         told(TOLD_CHANGED, "data", t)
+
+
+def take_memory(Tensor t not None, Tensor source not None):
+    """``t.set_(source)``: as PyTorch, a write without derivative. A backward through it raises."""
+    cdef Node n
+    cdef bint recorded = pt_tls.grad_enabled and needs_grad(source)
+    set_data(t, source)
+    count_write(t)
+    if recorded:
+        n = new_node(-1, 1)
+        n.fn = set_backward
+        if source.node is not None:
+            n.set_edge(0, source.node, source.out_nr)
+        elif source.flags & PT_REQUIRES_GRAD:
+            n.set_edge(0, source, 0)
+        set_node(t, n, 0)
+
+
+def set_backward(node, g, needs):
+    raise RuntimeError("derivative for set_ is not implemented: use the source itself, or copy_()")
+
+
+set_backward.__name__ = "NotImplemented"
 
 
 cdef int forget_cast(Tensor t) except -1:

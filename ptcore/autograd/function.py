@@ -1,6 +1,7 @@
 """Custom functions: ``Function`` with ``forward``, ``backward`` and their context."""
 import functools
 import weakref
+from copy import copy
 
 from ptcore._interpret import innermost, outside, written_for_later
 from ptcore._ops.creation.creation import zeros
@@ -216,11 +217,12 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _called(cls, args, needs=()):
         """The outputs of a call, and its context. ``needs``: the ``needs_input_grad`` of a history that the caller
-        records."""
+        records; that of the arguments is then recorded with a context of its own."""
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
-        own = needs or tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        recording = not needs and is_history_recorded() and any(own)
+        of_args = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = is_history_recorded() and any(of_args)
+        own = tuple([a or b for a, b in zip(of_args, needs)]) if needs else of_args
         of_values = innermost().custom_needs(args) if interposed() and is_history_recorded() else ()
         ctx.needs_input_grad = tuple([a or b for a, b in zip(own, of_values)]) if of_values else own
         with no_grad():
@@ -231,7 +233,11 @@ class Function(metaclass=_FunctionMeta):
                 output = cls.forward(ctx, *args)
         if of_values:
             output = innermost().custom_ran(cls, ctx, args, output)
-        return cls._recorded(ctx, args, output, recording), ctx
+        if not (needs and recording):
+            return cls._recorded(ctx, args, output, recording), ctx
+        apart = copy(ctx)
+        apart.needs_input_grad = of_args
+        return cls._recorded(apart, args, output, True), ctx
 
     @classmethod
     def _recorded(cls, ctx, args, output, recording):

@@ -9,6 +9,7 @@ from ptcore._node import user_at
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import entry
+from ptcore.autograd._copy_slices import CopySlices
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
 from ptcore.jit._entry import AddGradients, CallMethod, PutGradient
@@ -262,7 +263,10 @@ def history_of(s, ends, first, functions=()):
             continue
         if n.freed:
             return True, is_older
-        own = getattr(n.fn, "cls", None) if n.op < 0 else None
+        rule = n.fn if n.op < 0 else None
+        if isinstance(rule, CopySlices):        # a write through a view, by an op or by a custom Function
+            rule = rule.inner.fn
+        own = getattr(rule, "cls", None)
         if own in functions:
             raise Unsupported(f"it calls the autograd function {own.__name__}, whose backward is asked for outside of "
                               "it", own._called_at)
