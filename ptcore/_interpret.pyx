@@ -96,6 +96,9 @@ cdef class Interpreter(Mode):
         are then made of ops that have derivatives.
     needs_setup_context : bool
         Whether ``custom`` needs a function with a ``setup_context`` apart from its ``forward``.
+    bodies : int
+        How many ``forward`` of custom Functions run inside: what they do is not recorded, and is no ``no_grad`` of the
+        program.
     unrecorded : int
         How many transformations further in were entered while gradients were not recorded. While it is above 0, the
         calls of the interpreter are not to be recorded; an interpreter that computes values has to ensure this.
@@ -110,6 +113,7 @@ cdef class Interpreter(Mode):
     traces = False
     computes = False
     for_later = False
+    bodies = 0
     differentiates = False
     needs_setup_context = False
 

@@ -24,6 +24,7 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
 from ptcore.autograd import function as _function
 from ptcore.autograd._copy_slices import Window, zeros_laid
+from ptcore.autograd.helpers import smaller_form
 from ptcore.autograd.levels import has_history
 
 INPLACE = 1
@@ -187,7 +188,8 @@ class Forward(Pushing):
         found = _forward.jvp(op, primals, tangents, result)
         if found is NotImplemented:
             with self:
-                made = decompositions.function(ops.row(op).name)(*widened(args))
+                form = smaller_form(op) or decompositions.function(ops.row(op).name)
+                made = form(*widened(args))
             found = mapped(self.tangent, made)
             if half_type(result) is not None:
                 found = ([_forward._fitted(t, r) for t, r in zip(found, result)] if isinstance(found, tuple)

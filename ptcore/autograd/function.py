@@ -225,12 +225,19 @@ class Function(metaclass=_FunctionMeta):
         own = tuple([a or b for a, b in zip(of_args, needs)]) if needs else of_args
         of_values = innermost().custom_needs(args) if interposed() and is_history_recorded() else ()
         ctx.needs_input_grad = tuple([a or b for a, b in zip(own, of_values)]) if of_values else own
-        with no_grad():
-            if separate:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args)
+        top = innermost() if interposed() else None
+        if top is not None:
+            top.bodies += 1
+        try:
+            with no_grad():
+                if separate:
+                    output = cls.forward(*args)
+                    cls.setup_context(ctx, args, output)
+                else:
+                    output = cls.forward(ctx, *args)
+        finally:
+            if top is not None:
+                top.bodies -= 1
         if of_values:
             output = innermost().custom_ran(cls, ctx, args, output)
         if not (needs and recording):
