@@ -225,7 +225,7 @@ class Function(metaclass=_FunctionMeta):
         own = tuple([a or b for a, b in zip(of_args, needs)]) if needs else of_args
         of_values = innermost().custom_needs(args) if interposed() and is_history_recorded() else ()
         ctx.needs_input_grad = tuple([a or b for a, b in zip(own, of_values)]) if of_values else own
-        top = innermost() if interposed() else None
+        top = innermost() if interposed() and not of_values else None      # else the call gives values their history
         if top is not None:
             top.bodies += 1
         try:
