@@ -4,7 +4,7 @@ import pytest
 
 import ptcore as pt
 from ptcore.autograd import Function, forward_ad
-from ptcore.func import grad, jvp, vmap
+from ptcore.func import grad, jacfwd, jacrev, jvp, vmap
 from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.utils.checkpoint import checkpoint
 
@@ -118,8 +118,11 @@ def test_the_backward_of_a_recurrent_layer_in_a_graph_is_refused():
     cell = pt.nn.LSTM(2, 3, dtype=pt.float64).requires_grad_(False)
     graph = make_fx(grad(lambda x: cell(x)[0].sum()))(pt.ones(4, 1, 2, dtype=pt.float64))
     x = pt.ones(4, 1, 2, dtype=pt.float64, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"recurrent_layer_backward: .* has no derivative"):
-        graph(x).sum().backward()
+    found = graph(x)                    # values are there
+    assert found.shape == x.shape
+    for call in (lambda: found.sum().backward(), lambda: jvp(graph, (x.detach(),), (pt.ones_like(x.detach()),))):
+        with pytest.raises(RuntimeError, match=r"recurrent_layer_backward: .* has no\s+derivative"):
+            call()
 
 
 def test_scaled_gradients_of_embeddings_in_a_graph():
@@ -131,3 +134,11 @@ def test_scaled_gradients_of_embeddings_in_a_graph():
     w = pt.ones(3, 2, dtype=pt.float64, requires_grad=True)
     make_fx(f)(w.detach())(w).backward()
     assert w.grad.tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
+def test_ties_of_the_largest_gap():
+    """Each of several largest gaps has the whole derivative, in the gradient as in forward mode."""
+    x, y = pt.tensor([[1., 2], [0, 0]], dtype=pt.float64), pt.tensor([[0., 1], [1, 1]], dtype=pt.float64)
+    for f in (lambda x: pt.cdist(x, y, p=float("inf")), lambda x: pt.nn.functional.pdist(x - y, p=float("inf"))):
+        np.testing.assert_array_equal(jacfwd(f)(x).numpy(), jacrev(f)(x).numpy())
+    assert jvp(lambda x: pt.cdist(x, y, p=float("inf")), (x,), (pt.ones_like(x),))[1].tolist() == [[2, 1], [-1, -2]]

@@ -16,7 +16,7 @@ from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore.autograd.helpers import differentiated, fused, in_float32  # noqa: F401  (pickles name it here)
-from ptcore.autograd.rules import jvp, vjp
+from ptcore.autograd.rules import SMALLER, jvp, vjp
 
 
 @vjp("nll_loss_stats")
@@ -54,6 +54,7 @@ def _ctc_again(g, log_probs, labels, input_lengths, target_lengths, loss, alpha,
     return ctc_gradient_by_ops(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
 
 
+SMALLER.update(cross_entropy_backward=_cross_entropy_again, ctc_loss_backward=_ctc_again)
 _ctc_slope = fused(by_ops=_ctc_again)(ctc_gradient)
 _multi_margin_slope = fused(by_ops=multi_margin_slope_by_ops)(multi_margin_slope)
 

@@ -9,7 +9,6 @@ from ptcore._node import user_at
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import entry
-from ptcore.autograd._copy_slices import CopySlices
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
 from ptcore.jit._entry import AddGradients, CallMethod, PutGradient
@@ -264,7 +263,7 @@ def history_of(s, ends, first, functions=()):
         if n.freed:
             return True, is_older
         rule = n.fn if n.op < 0 else None
-        if isinstance(rule, CopySlices):        # a write through a view, by an op or by a custom Function
+        if getattr(rule, "inner", None) is not None:    # a write through a view, by an op or by a custom Function
             rule = rule.inner.fn
         own = getattr(rule, "cls", None)
         if own in functions:
