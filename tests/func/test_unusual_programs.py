@@ -26,7 +26,8 @@ STEP = 1e-6
 A, B = constant(pt, N, seed=5), constant(pt, N, seed=6)
 REFUSED = (
     "modified by an inplace operation", "override the setup_context", "runs no custom autograd.Function",
-    "has ended or does not see this call", "input is not batched, but a value that is", "Functionalizer runs")
+    "has ended or does not see this call", "input is not batched, but a value that is", "Functionalizer runs",
+    "derivative needs the")
 
 
 def reverse(f, x):
@@ -151,6 +152,8 @@ def check(names, seed, counts):
     wanted = [array(reverse(f, x)) if constant_parts else differences(f, x),
               array(twice(f, x)) if constant_parts else differences(lambda y: (reverse(f, y) * A).sum(), x),
               array(twice(f, x, (A, B))) if constant_parts else differences(lambda y: (twice(f, y) * B).sum(), x)]
+    if np.abs(wanted[0]).max() > 1e3:   # differences lose their digits
+        return 0
     compared = 0
     for table, want, count in zip((FIRST, SECOND, THIRD), wanted, counts):
         for name in r.sample(list(table), min(count, len(table))):
@@ -179,7 +182,7 @@ FOUND = [                               # pairs that were wrong without an error
     ("ctc_impossible", "twice"), ("ctc_impossible", "grad of jvp"), ("checkpointed", "jvp of grad"),
     ("saved_and_written", "jvp of grad"), ("householder", "grad of functionalize"),
     ("householder", "reverse of graph"), ("largest_of_bags", "grad of functionalize"),
-    ("eigvalsh", "reverse of trace"), ("svdvals", "reverse of graph"), ("lu_solve", "reverse of graph"),
+    ("lu_solve", "reverse of graph"), ("lu_solve", "reverse of trace"),
     ("function_of_the_input", "reverse of graph"), ("function_of_the_input", "reverse of trace"),
     ("function_in_place", "grad of jvp of grad"), ("function_in_place", "graph of functionalize"),
     ("function_on_a_view", "reverse of compile"), ("function_on_a_view", "graph of functionalize"),
