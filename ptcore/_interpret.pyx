@@ -88,11 +88,17 @@ cdef class Interpreter(Mode):
     computes : bool
         Whether an interpreter that traces gives the program values to go on with, not a program for later. A custom
         Function whose arguments vmap or forward mode sees is then not run as the ops of its ``forward``.
+    for_later : bool
+        Whether derivatives may be taken of what an interpreter that traces writes down, or of its values, where the
+        program's tensors require no gradient. Ops are then chosen that have derivatives.
     differentiates : bool
         Whether the interpreter differentiates the ops offered to it, those of a backward included. Derivative rules
         are then made of ops that have derivatives.
     needs_setup_context : bool
         Whether ``custom`` needs a function with a ``setup_context`` apart from its ``forward``.
+    bodies : int
+        How many ``forward`` of custom Functions run inside: what they do is not recorded, and is no ``no_grad`` of the
+        program.
     unrecorded : int
         How many transformations further in were entered while gradients were not recorded. While it is above 0, the
         calls of the interpreter are not to be recorded; an interpreter that computes values has to ensure this.
@@ -106,6 +112,8 @@ cdef class Interpreter(Mode):
     also = None
     traces = False
     computes = False
+    for_later = False
+    bodies = 0
     differentiates = False
     needs_setup_context = False
 
@@ -288,6 +296,20 @@ def transformed():
             if not (<Interpreter>interpreter).traces:
                 return True
     return False
+
+
+def written_for_later():
+    """Whether an interpreter is on of whose calls derivatives may be taken later (``for_later``)."""
+    if pt_tls.mode & PT_INTERPOSED:
+        for interpreter in interpreter_stack():
+            if (<Interpreter>interpreter).for_later:
+                return True
+    return False
+
+
+def differentiable():
+    """Whether derivatives may be asked for of tensors that require no gradient: by an interpreter, or later."""
+    return transformed() or written_for_later()
 
 
 cdef bint is_differentiated() except -1:

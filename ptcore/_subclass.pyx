@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._node cimport Node, new_node
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, is_dense, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Interpreter, Payload, told
@@ -168,6 +169,29 @@ def swap_contents(Tensor a not None, Tensor b not None):
     a.attributes, b.attributes = b.attributes, a.attributes
 
 
+def take_memory(Tensor t not None, Tensor source not None):
+    """``t.set_(source)``: as PyTorch, a write without derivative. A backward through it raises."""
+    cdef Node n
+    cdef bint recorded = pt_tls.grad_enabled and needs_grad(source)
+    set_data(t, source)
+    count_write(t)
+    if recorded:
+        n = new_node(-1, 1)
+        n.fn = set_backward
+        if source.node is not None:
+            n.set_edge(0, source.node, source.out_nr)
+        elif source.flags & PT_REQUIRES_GRAD:
+            n.set_edge(0, source, 0)
+        set_node(t, n, 0)
+
+
+def set_backward(node, g, needs):
+    raise RuntimeError("derivative for set_ is not implemented: use the source itself, or copy_()")
+
+
+set_backward.__name__ = "NotImplemented"
+
+
 cdef int forget_cast(Tensor t) except -1:
     """Drops the cast of a parameter that autocast keeps: what is written through ``.data`` does not count as t's."""
     if pt_tls.autocast:
@@ -292,6 +316,17 @@ cdef bint shows_memory(object result) except -1:
         if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED or (<Tensor>x).flags & PT_VALUELESS:
             return False
     return True
+
+
+def view_for(Tensor value not None, Payload payload not None, Tensor base not None):
+    """The stand-in of a value that a custom Function returns, as a view of ``base``, which may not be written to where
+    the write would be recorded."""
+    cdef Tensor r = stands_for(value, payload)
+    track(r)
+    r.base = base
+    r.flags |= PT_VIEW | PT_NO_GRAD_VIEW
+    r.attr_version = version_of(r)
+    return r
 
 
 cdef int lend(Tensor r, Tensor value) except -1:

@@ -19,7 +19,7 @@ from ptcore._memory.allocate cimport allocate as new_storage
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, same_sizes, sizes_tuple
 from ptcore._interpret cimport TOLD_READ, told
 from ptcore._tensor cimport *
-from ptcore._subclass import set_data
+from ptcore._subclass import set_data, take_memory
 
 
 cdef extern from "Python.h":
@@ -755,8 +755,7 @@ def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=
             raise RuntimeError(f"set_: source must be {describe(self)}'s dtype and on its "
                                f"device, got {describe(other)} on {other.device}")
         if size is None:
-            set_data(self, other)
-            count_write(self)
+            take_memory(self, other)
             return self
         s = other.storage
     elif isinstance(source, UntypedStorage):

@@ -41,7 +41,8 @@ def run(batcher, cls, args):
             dims = broadcast_leaves(dims, spec)
             if dims is None:
                 raise ValueError(f"{cls.__name__}: the out_dims that vmap returned do not fit its output {spec}")
-            flat = [x if d is None else Batched(x.movedim(d, 0), batcher) for x, d in zip(flat, dims)]
+            flat = [x if d is None or not isinstance(x, Tensor) else Batched(x.movedim(d, 0), batcher)
+                    for x, d in zip(flat, dims)]
         else:
             output = of_stacks(type(batcher), cls, batched, batcher.size, batcher.randomness).apply(*plain)
             flat, spec = tree_flatten(output)

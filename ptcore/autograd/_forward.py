@@ -16,7 +16,7 @@ from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
 from ptcore.autograd import helpers, rules
-from ptcore.autograd.helpers import conj_of, lift
+from ptcore.autograd.helpers import conj_of, lift, smaller_form
 
 
 def jvp(op, args, tangents, out):
@@ -35,7 +35,7 @@ def jvp(op, args, tangents, out):
     Returns
     -------
     tangent : Tensor, None, or a tuple of them
-        NotImplemented where the row says to decompose.
+        NotImplemented where the row says to decompose, or where a fused gradient has a form of smaller ops.
 
     Raises
     ------
@@ -50,6 +50,8 @@ def jvp(op, args, tangents, out):
     if rule is None and row.kind == "structured":
         raise NotImplementedError(f"{row.name}: there is no forward derivative")
     continuous = [o.dtype.kind in "fc" for o in (out if several else (out,))]
+    if rule is None and any(map(_is_live, tangents)) and smaller_form(op) is not None:
+        return NotImplemented
     if rule is None or not any(continuous) or not any(_is_live(t) for t in tangents):
         return (None,) * len(out) if several else None
     if callable(rule):

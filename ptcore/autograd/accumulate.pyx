@@ -81,6 +81,18 @@ cpdef object plain_seed(object t, object given):
     return g
 
 
+cpdef object of_shape(object leaf, object gradient):
+    """A gradient in the shape of its leaf. Raises where it has another one: ``.data`` was set in between."""
+    cdef Tensor t = <Tensor>leaf
+    cdef Tensor g = <Tensor>gradient
+    if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
+        g = <Tensor>sum_to(g, shape_of(t))
+        if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
+            raise RuntimeError(f"backward: a gradient has the shape {list(g.shape)}, expected that of its tensor, "
+                               f"{list(t.shape)}")
+    return g
+
+
 cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, int owned):
     """Adds a gradient to ``leaf.grad``.
 
@@ -100,8 +112,7 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
     if g.dt != t.dt:
         g = <Tensor>(g.real if CATEGORY[g.dt] == 3 and CATEGORY[t.dt] < 3 else g).to(
             dtype_of(t.dt))
-    if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
-        g = <Tensor>sum_to(g, shape_of(t))
+    g = <Tensor>of_shape(t, g)
     if g.storage.device != t.storage.device and not (g.flags | t.flags) & PT_INTERPOSED:
         if t.rank:
             raise RuntimeError(f"backward: a gradient is on {g.device}, its tensor on {t.device}")

@@ -19,15 +19,16 @@ from ptcore._ops.halves import half_type, widened
 from ptcore._ops.history import custom_node
 from ptcore._ops.table.ids import op_id
 from ptcore._state import is_history_recorded
-from ptcore._subclass import become, carried_by, payload_of, stands_for
+from ptcore._subclass import become, carried_by, payload_of, stands_for, view_for
 from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
 from ptcore.autograd import function as _function
 from ptcore.autograd._copy_slices import Window, zeros_laid
+from ptcore.autograd.helpers import smaller_form
 from ptcore.autograd.levels import has_history
 
 INPLACE = 1
-WINDOW, VIEW, RESHAPE = op_id("as_strided_of"), op_id("view"), op_id("reshape")
+DETACH, WINDOW, VIEW, RESHAPE = [op_id(name) for name in ("detach", "as_strided_of", "view", "reshape")]
 
 
 class Forward(Pushing):
@@ -154,7 +155,7 @@ class Forward(Pushing):
             return result
         if result is primals[0]:
             return args[0]
-        if row.kind == "view":
+        if row.kind == "view" and op != DETACH:
             if op == RESHAPE and is_copy(result, primals[0]):       # a tensor of its own, with a tangent of its own
                 t = tangents[0]
                 return self.pair(result, None if t is None else run(op, (t, *args[1:])))
@@ -187,7 +188,8 @@ class Forward(Pushing):
         found = _forward.jvp(op, primals, tangents, result)
         if found is NotImplemented:
             with self:
-                made = decompositions.function(ops.row(op).name)(*widened(args))
+                form = smaller_form(op) or decompositions.function(ops.row(op).name)
+                made = form(*widened(args))
             found = mapped(self.tangent, made)
             if half_type(result) is not None:
                 found = ([_forward._fitted(t, r) for t, r in zip(found, result)] if isinstance(found, tuple)
@@ -222,6 +224,15 @@ class Forward(Pushing):
 
 
     # -- custom functions --------------------------------------------------------------------------
+
+    def shown_by(self, y, t, given):
+        """The stand-in of an output whose memory is an argument's, if the same holds for their tangents: a view, so
+        that a write to either is seen by both. None for other outputs."""
+        for a, x, s in given:
+            if s is not None and y.dtype is x.dtype and may_share(y, x) and may_share(t, s):
+                base = a if a._base is None else a._base
+                return view_for(y, Dual(y, None, self, (base, WINDOW, (), None)), base)
+        return None
 
     def custom(self, cls, args):
         """Runs a custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
@@ -259,7 +270,10 @@ class Forward(Pushing):
         dirty, pairs = {id(x) for x in ctx._dirty}, []
         for y, t in zip(outputs, found):
             t = tangent_of(cls, y, t) if isinstance(y, Tensor) else None
-            if id(y) in dirty:
+            seen = None if t is None or id(y) in dirty else self.shown_by(y, t, zip(args, values, tangents))
+            if seen is not None:
+                pairs.append(seen)
+            elif id(y) in dirty:
                 pairs.append(stand_ins[id(y)])
                 if t is not None or self.tangent(pairs[-1]) is not None:
                     self.overwrite(pairs[-1], zeros_like(y) if t is None else t)

@@ -40,6 +40,7 @@ from cython.cimports.ptcore.autograd.accumulate import (
     accumulate_leaf,
     has_hooks,
     is_recorded,
+    of_shape,
     producer,
     record_rule,
     rule_of,
@@ -234,6 +235,7 @@ class Run:
         if self.inputs is not None:
             place = self.place(t)
             if place >= 0:
+                g = of_shape(t, g)
                 held = self.found[place]
                 self.found[place] = g if held is None else held + g
             return None

@@ -9,6 +9,7 @@ Examples
 ...     fwAD.unpack_dual(x * x).tangent
 tensor(6.)
 """
+import functools
 from typing import NamedTuple
 
 from ptcore._contexts import Nested
@@ -78,7 +79,7 @@ def exit_dual_level(*, level=None):
 
 
 class dual_level(Nested):
-    """Context manager of a level, in which tensors can have tangents.
+    """Context manager and decorator of a level, in which tensors can have tangents.
 
     Examples
     --------
@@ -92,6 +93,14 @@ class dual_level(Nested):
 
     def __init__(self):
         super().__init__(_new_level, 0)
+
+    def __call__(self, function):
+        """The function with a level of its own in each call."""
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with dual_level():
+                return function(*args, **kwargs)
+        return wrapped
 
 
 def _level_of(op, level):

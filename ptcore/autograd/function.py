@@ -1,8 +1,9 @@
 """Custom functions: ``Function`` with ``forward``, ``backward`` and their context."""
 import functools
 import weakref
+from copy import copy
 
-from ptcore._interpret import innermost, outside
+from ptcore._interpret import innermost, outside, written_for_later
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.history import attach_history, custom_node
 from ptcore._ops.writing import check_dirty
@@ -216,22 +217,34 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _called(cls, args, needs=()):
         """The outputs of a call, and its context. ``needs``: the ``needs_input_grad`` of a history that the caller
-        records."""
+        records; that of the arguments is then recorded with a context of its own."""
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
-        own = needs or tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        recording = not needs and is_history_recorded() and any(own)
+        of_args = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        recording = is_history_recorded() and any(of_args)
+        own = tuple([a or b for a, b in zip(of_args, needs)]) if needs else of_args
         of_values = innermost().custom_needs(args) if interposed() and is_history_recorded() else ()
         ctx.needs_input_grad = tuple([a or b for a, b in zip(own, of_values)]) if of_values else own
-        with no_grad():
-            if separate:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args)
+        top = innermost() if interposed() and not of_values else None      # else the call gives values their history
+        if top is not None:
+            top.bodies += 1
+        try:
+            with no_grad():
+                if separate:
+                    output = cls.forward(*args)
+                    cls.setup_context(ctx, args, output)
+                else:
+                    output = cls.forward(ctx, *args)
+        finally:
+            if top is not None:
+                top.bodies -= 1
         if of_values:
             output = innermost().custom_ran(cls, ctx, args, output)
-        return cls._recorded(ctx, args, output, recording), ctx
+        if not (needs and recording):
+            return cls._recorded(ctx, args, output, recording), ctx
+        apart = copy(ctx)
+        apart.needs_input_grad = of_args
+        return cls._recorded(apart, args, output, True), ctx
 
     @classmethod
     def _recorded(cls, ctx, args, output, recording):
@@ -248,7 +261,7 @@ class Function(metaclass=_FunctionMeta):
             if id(t) in inputs and id(t) not in dirty:
                 # An input that is returned becomes a new tensor. With history it is a view made in no_grad mode, which
                 # may not be written to in place.
-                if not recording or id(t) in without or t.dtype.kind not in "fc":
+                if id(t) in without or t.dtype.kind not in "fc" or not (recording or written_for_later()):
                     outputs[i] = t.detach()
                     without.add(id(outputs[i]))
                 else:

@@ -12,6 +12,7 @@ from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import eye, ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad
+from ptcore._subclass import without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad
 
@@ -34,9 +35,11 @@ def _shaped(tensors, given):
 
 
 def _leaves(inputs, create_graph):
-    """The inputs as tensors to differentiate by: views if their own history counts, otherwise new leaves."""
-    return tuple([x.view_as(x) if create_graph and x.requires_grad
-                  else x.detach().requires_grad_() for x in inputs])
+    """The inputs as tensors to differentiate by: views if their own history counts, otherwise new leaves. If results
+    are to be differentiated further, a leaf has the history and the tangents that an input has in transformations."""
+    if create_graph:
+        return tuple([x.view_as(x) if x.requires_grad else without_node(x).requires_grad_() for x in inputs])
+    return tuple([x.detach().requires_grad_() for x in inputs])
 
 
 def _vector(v, like, op, what):

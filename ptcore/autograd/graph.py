@@ -4,6 +4,7 @@ from functools import partial, wraps
 
 from ptcore._node import Node
 from ptcore._state import HooksRefused, SavedHooks
+from ptcore._subclass import without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd.edges import GradientEdge, get_gradient_edge, tensor_of
 from ptcore.autograd.engine import ahead, run_number, watch
@@ -73,7 +74,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     _gives_itself = True
 
     def __init__(self):
-        super().__init__(lambda t: t.detach().clone(), lambda t: t)
+        super().__init__(lambda t: without_node(t).clone(), lambda t: t)
 
     def clear(self):
         """Does nothing: the copies belong to the graph and are freed with it."""

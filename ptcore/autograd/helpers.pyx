@@ -27,7 +27,7 @@ from ptcore._ops.functions import pair_distances_slope, row_distances_slope
 from ptcore._ops.functions import sum
 from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
                                    unsqueeze)
-from ptcore._ops.table.ids cimport info
+from ptcore._ops.table.ids cimport VJPS, info
 from ptcore._ops.table.ids import op_id, op_name
 
 
@@ -78,6 +78,37 @@ def fused(by_ops, bint wide=True):
             return call_in_float32(smaller, args) if wide else smaller(*args)
         return slope
     return choose
+
+
+cdef object form_of_smaller_ops(str name, bint decomposed):
+    cdef int op = op_id(name)
+    family = info(op).family.decode()
+
+    def form(*args):
+        """A fused gradient, as ops that have derivatives. It is called in place of the op where the call is recorded:
+        in a graph of a backward that is differentiated, since another backward chooses such ops itself."""
+        if decomposed:
+            made = getattr(import_module(f"ptcore._ops.{family}.decompositions"), name)
+        else:
+            made = import_module(f"ptcore.autograd.rules.{family}").SMALLER[name]
+        return call_in_float32(made, args)
+    VJPS[op] = form
+
+
+# Fused gradients whose rows have no derivative of their own: those that are what they decompose into, and others.
+for _name in ("grid_sample_backward", "max_pool_backward", "multi_margin_slope", "pair_distances_slope",
+              "row_distances_slope"):
+    form_of_smaller_ops(_name, True)
+for _name in ("attention_backward", "batch_norm_backward", "cross_entropy_backward", "ctc_loss_backward",
+              "group_norm_backward", "layer_norm_backward", "log_softmax_backward", "logcumsumexp_slope",
+              "recurrent_layer_backward", "segments_slope", "softmax_backward"):
+    form_of_smaller_ops(_name, False)
+
+
+def smaller_form(op):
+    """The form of smaller ops that a fused gradient has; None for other ops."""
+    cdef int number = op if isinstance(op, int) else op_id(op)
+    return None if info(number).differentiable else VJPS[number]
 
 
 def in_float32(rule):

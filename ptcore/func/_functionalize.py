@@ -22,6 +22,7 @@ from ptcore._ops.functions import (
     real,
     reshape,
     row_major,
+    select,
     select_scatter,
     slice_scatter,
     t,
@@ -178,7 +179,7 @@ class Functional(Payload):
         for step, whole in zip(reversed(steps), reversed(wholes)):
             found = put_back(step, whole, found)
         memory.note_write(steps)
-        if self.owner.recorded and not is_history_recorded():
+        if self.owner.recorded and not is_history_recorded() and not self.owner.bodies:
             with enable_grad():
                 found = _detached(memory.value, found)
         count_one(memory.counter)
@@ -286,6 +287,14 @@ def _unfolded(whole, part, place, dim, size, step):
     return reshape(index_copy(reshape(whole, (-1,)), 0, reshape(places, (-1,)), reshape(part, (-1,))), whole.shape)
 
 
+def _of_pairs(part):
+    """Complex numbers of pairs, which need not be neighbours in memory: the part was put back into another view."""
+    stride, offset = part.stride(), part.storage_offset()
+    if stride[-1] == 1 and not any(s % 2 for s in (*stride[:-1], offset)):
+        return view_as_complex(part)
+    return complex_pair(select(part, -1, 0), select(part, -1, 1))
+
+
 def _detached(whole, part, place=None):
     """A write that is not recorded changes the values of a tensor, and not its history."""
     return with_values(whole, part) if whole.dtype.is_floating_point or whole.dtype.is_complex else part
@@ -305,7 +314,7 @@ UNDO = {
     "as_strided_of": _window,
     "real": lambda whole, part, place: complex_pair(part, imag(whole)),
     "imag": lambda whole, part, place: complex_pair(real(whole), part),
-    "view_as_real": lambda whole, part, place: view_as_complex(part),
+    "view_as_real": lambda whole, part, place: _of_pairs(part),
     "view_as_complex": lambda whole, part, place: view_as_real(part),
     "unfold": _unfolded,
     "detach": _detached,
@@ -343,7 +352,7 @@ class Functionalizer(Interpreter):
         Whether views are copied, so that no value shows the memory of another one.
     """
 
-    traces = computes = True    # values are the same as without this interpreter
+    traces = computes = for_later = True        # values are the same as without this interpreter
 
     def __init__(self, copies=False):
         self.copies, self.recorded = copies, is_history_recorded()
@@ -525,6 +534,8 @@ class Functionalizer(Interpreter):
             with aside():
                 pattern = _pattern(args[0])
                 places, start = run(op, (pattern, *args[1:])), args[0].storage_offset() - pattern.storage_offset()
+            if isinstance(places, Tensor) and places.is_complex() != pattern.is_complex():
+                start = start // 2 if places.is_complex() else 2 * start
         if isinstance(result, tuple):
             return tuple([self.shown(whole, (op, args[1:], k), r, p, start)
                           for k, (r, p) in enumerate(zip(result, places))])
@@ -553,9 +564,14 @@ class Functionalizer(Interpreter):
     def shown(self, whole, step, value, place, start):
         """The stand-in of a view; ``place`` has its strides, and its offset from the place ``start`` on."""
         views, memory = (*whole.views, step), whole.memory
-        if start is None or place.dtype is not memory.value.dtype:
-            return self.stand_in(value, memory, views, row_major(value) if self.copies else value, whole.placed)
         lying = memory.first if memory.low else memory.value
+        if start is not None and place.dtype is not lying.dtype and place.dtype.to_real() is lying.dtype.to_real():
+            if place.is_complex():      # numbers in the place of pairs
+                lying = view_as_complex(lying.as_strided((storage_places(lying) // 2, 2), (2, 1), 0))
+            else:
+                lying = view_as_real(lying)
+        if start is None or place.dtype is not lying.dtype:
+            return self.stand_in(value, memory, views, row_major(value) if self.copies else value, whole.placed)
         lying = lying.as_strided(place.shape, place.stride(), start + place.storage_offset())
         return self.stand_in(lying, memory, views, row_major(value), whole.placed)
 

@@ -7,6 +7,7 @@ import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
 from ptcore._ops.checked import integer
+from ptcore._subclass import without_node
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.engine import asks_for_inputs
 from ptcore.autograd.function import Function, once_differentiable
@@ -119,7 +120,7 @@ class _Replay:
         found = []
 
         def keep(x):
-            x = x.detach()
+            x = without_node(x)         # at the levels of transformations it is what it was
             found.append((x, x._version))
             if early_stop and len(found) == wanted:
                 raise enough
@@ -197,8 +198,15 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     state = _random.get_states() if preserve else None
     first, second = context_fn()
     autocast = same_autocast()
+    given = [(x, x._version) for x in (*args, *kwargs.values()) if isinstance(x, ptcore.Tensor)
+             and not x.is_inference()]
 
     def again():
+        for x, version in given:
+            if x._version != version:
+                raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
+                                   f"inplace operation: {x.dtype.name}{list(x.shape)}, an argument of checkpoint(), is "
+                                   f"at version {x._version}; expected version {version} instead")
         with _random_state(state), autocast, ptcore.enable_grad(), second:
             function(*args, **kwargs)
 

@@ -3,6 +3,7 @@ from cython.cimports.ptcore._ops.call.elementwise import elementwise_of
 
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
+from ptcore._interpret import differentiable
 from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted, result_type
 from ptcore._ops.creation.creation import full
@@ -42,7 +43,7 @@ def nextafter(input, other):
     step = where((input < other) == (a >= 0), a + 1, a - 1)
     moved = where(input == 0, (b & -32768) | 1, step).view(dtype)
     moved = where(input == other, other, where((input != input) | (other != other), input + other, moved))
-    if not input.requires_grad:
+    if not input.requires_grad and not differentiable():
         return moved.detach()
     return where(isfinite(input) & isfinite(moved), input + (moved - input).detach(), moved.detach())
 

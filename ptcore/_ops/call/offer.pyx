@@ -9,8 +9,9 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
+from ptcore._ops.call.read cimport as_tensor_like
 from ptcore._ops.call.record cimport record_taken
-from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info
+from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, PT_ELEMENTWISE, info
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._subclass cimport let_go
@@ -153,6 +154,8 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     Where it returns NotImplemented the op goes on with the interpreter on the stack again: the ops that
     a composite calls are then offered."""
     cdef list stack = interpreter_stack()
+    if info(op).kind == PT_ELEMENTWISE:
+        args = without_arrays(args)
     if not stack:
         ended = let_go((args, out))
         if ended is not None:
@@ -167,6 +170,15 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     finally:
         stack.append(top)
         pt_tls.mode |= PT_INTERPOSED
+
+
+cdef tuple without_arrays(tuple args):
+    """NumPy arrays among the operands as tensors: interpreters know tensors and numbers."""
+    for x in args:
+        if not isinstance(x, (Tensor, float, int, complex, str)) and x is not None and hasattr(x, "__array__"):
+            return tuple([as_tensor_like(y, None) if not isinstance(y, Tensor) and getattr(y, "ndim", 0)
+                          and hasattr(y, "__array__") else y for y in args])
+    return args
 
 
 cdef int refuse_foreign(int op, uint32_t key) except -1:

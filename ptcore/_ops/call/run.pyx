@@ -53,6 +53,11 @@ cdef object call_with(int op, tuple args, object out):
 cdef object call(int op, PyObject **args, int n, object out):
     """Runs a structured op on its arguments in the order of the row."""
     cdef Call c
+    if not info(op).differentiable and pt_tls.grad_enabled and out is None and VJPS[op] is not None:
+        for k in range(n):
+            x = <object>args[k]
+            if isinstance(x, Tensor) and needs_grad(<Tensor>x):
+                return VJPS[op](*[<object>args[j] for j in range(n)])
     if out is not None and info(op).out_rule == PT_OUT_OWN and isinstance(out, Tensor):
         asked = asked_dtype(op, args, n, (<Tensor>out).dtype)
         args = PySequence_Fast_ITEMS(asked)

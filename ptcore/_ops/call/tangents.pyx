@@ -25,7 +25,7 @@ cdef extern from "Python.h":
 cdef enum:
     OWN_REFS = 2        # of an attribute and a variable
 
-cdef int MUL = op_id("mul"), ADD = op_id("add"), NEG = op_id("neg"), EXPAND = op_id("expand")
+cdef int DETACH = op_id("detach"), MUL = op_id("mul"), ADD = op_id("add"), NEG = op_id("neg"), EXPAND = op_id("expand")
 
 
 # -- what stand-ins carry --------------------------------------------------------------------------
@@ -228,6 +228,8 @@ cdef class Pushing(CompiledInterpreter):
         cdef list made = []
         if result is given[0]:
             return args[0]
+        if op == DETACH:
+            return paired(<Tensor?>result, None, self)
         for k, r in enumerate(result if isinstance(result, tuple) else (result,)):
             if (<Tensor?>r).dt != dt or is_copy(<Tensor>r, <Tensor>given[0]):
                 return None

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._interpret import transformed
+from ptcore._interpret import differentiable, written_for_later
 from ptcore._ops import checked as _arguments
 from ptcore._ops.creation.creation import arange, empty_like, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
@@ -233,7 +233,7 @@ def _largest(op, blank, bag, rows):
     """The maximum of each bag, in each column; the gradient goes to the first element that equals it."""
     places = _along(bag, rows.shape, 0)
     out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
-    if not (rows.requires_grad or transformed()):
+    if not (rows.requires_grad or differentiable()):
         return out
     if not rows.numel():                # with a history, as any other result
         return out + sum_of(rows)
@@ -382,7 +382,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
         indices = indices.to(INT64)
     flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
     source = weight
-    if scale_grad_by_freq and _asks_for_grad(weight):
+    if scale_grad_by_freq and (_asks_for_grad(weight) or written_for_later()):
         count = _counted(flat, weight.shape[0])
         share = unsqueeze(1 / clamp_min(count, 1).to(stat_dtype(weight)), 1).to(weight.dtype)
         value = weight.detach()             # what the rows are; only their gradients are scaled
@@ -490,5 +490,5 @@ def nonzero_static(input, size, fill_value):
 
 
 def fill(input, value):
-    same = clone(input) if input.requires_grad or transformed() else empty_like(input)
+    same = clone(input) if input.requires_grad or differentiable() else empty_like(input)
     return fill_(same, value)

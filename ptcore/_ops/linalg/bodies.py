@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
-from ptcore._interpret import transformed
+from ptcore._interpret import transformed, written_for_later
 from ptcore._ops import checked, results
 from ptcore._ops.call.run import check_sizes
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
@@ -76,6 +76,12 @@ def linalg_svd(A, full_matrices, driver):
 def differentiated(x):
     """Whether a derivative of a function of x may be needed: it is recorded, or an interpreter may ask for it."""
     return (x.requires_grad and is_history_recorded()) or x.is_meta or transformed()
+
+
+def written_or_differentiated(x):
+    """Whether a derivative may be needed, now or of the graph that is written. ``differentiated`` is asked where the
+    last digits depend on it, and where an op without a derivative raises if one is asked for."""
+    return differentiated(x) or written_for_later()
 
 
 def linalg_svdvals(A, driver):
@@ -526,7 +532,7 @@ def _lu_solved(op, LU, pivots, B, left, adjoint_of):
     if not left:
         B = adjoint(B) if adjoint_of else t(B)
     turned = left == adjoint_of             # A^H X = B, or A^T X = B
-    if not (differentiated(LU) or differentiated(B) or (turned and left and LU.dtype.is_complex)):
+    if not (written_or_differentiated(LU) or written_or_differentiated(B) or (turned and left and LU.dtype.is_complex)):
         X = _linalg_lu_solve(LU, pivots, B, turned)
         return X if left else adjoint(X) if adjoint_of else t(X)
     order = _pivot_order(clone(pivots), LU.shape[-1])
@@ -594,7 +600,7 @@ def linalg_householder_product(A, tau):
     op = "linalg_householder_product"
     _matrices(op, "A", A)
     _numbers(op, A)
-    if not (differentiated(A) or differentiated(tau)):
+    if not (written_or_differentiated(A) or written_or_differentiated(tau)):
         return _linalg_householder(A, tau)
     check_sizes(_HOUSEHOLDER, (A, tau))
     m, n = A.shape[-2:]

@@ -223,6 +223,7 @@ def ctc_loss_backward(g, log_probs, labels, input_lengths, target_lengths, loss,
     steps, n, classes = log_probs.shape
     place, label, jumps, emitted = _states(log_probs, labels, blank)
     ends = 2 * unsqueeze(target_lengths, 1)
+    without = (g == 0) & (loss == float("inf"))         # an infinite loss that was replaced by 0
     at_end = masked_fill(zeros((n, place.shape[0]), dtype=emitted.dtype, device=emitted.device),
                          (place != ends) & (place != ends - 1), float("-inf"))
     onto = cat([jumps[:, 2:], full((n, min(2, jumps.shape[1])), False, device=jumps.device)], 1)
@@ -233,8 +234,8 @@ def ctc_loss_backward(g, log_probs, labels, input_lengths, target_lengths, loss,
             on = _ways(beta, _ahead, lambda x: masked_fill(x, ~onto, float("-inf")))
             rest = where(unsqueeze(input_lengths == t + 1, 1), at_end, on)
         beta = masked_fill(rest + emitted[t], (place > ends) | unsqueeze(input_lengths <= t, 1), float("-inf"))
-        counts = (place <= ends) & unsqueeze((input_lengths > t) & (g != 0), 1)
-        share = where(counts, exp(alpha[:, t] + rest + unsqueeze(loss, 1)), 0.0)
+        counts = (place <= ends) & unsqueeze((input_lengths > t) & ~without, 1)
+        share = exp(where(counts, alpha[:, t] + rest + unsqueeze(loss, 1), float("-inf")))
         none = zeros((n, classes), dtype=share.dtype, device=share.device)
         slopes.append(-scatter_add(none, 1, label, share) * unsqueeze(g, 1))
     if not steps:

@@ -37,7 +37,13 @@ def _gap_slope(g, gap, dist, p):
 
 def pair_distances(x1, x2, p):
     gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    return vector_norm(gap, p, -1) if x1.shape[-1] else sum_of(gap, -1)
+    if not x1.shape[-1]:
+        return sum_of(gap, -1)
+    if p != float("inf"):
+        return vector_norm(gap, p, -1)
+    size = abs(gap)                     # each of several largest gaps has the whole derivative, as in the gradient
+    dist = vector_norm(gap.detach(), p, -1)
+    return dist + sum_of(masked_fill(size - size.detach(), size.detach() != unsqueeze(dist, -1), 0), -1)
 
 
 def pair_distances_slope(g, x1, x2, dist, p):

@@ -9,10 +9,16 @@ the rule computes it again; other rules raise then.
 
 ``@jvp(name)`` marks the forward rule of a row whose ``jvp`` column says "rule". Its parameters are ``t`` (the tangent
 of the first tensor), and inputs, parameters and outputs by the same names. It returns the tangent of each output, or
-None for zero. ``VJPS`` and ``JVPS`` hold the rules of the modules imported so far, by name.
+None for zero.
+
+``SMALLER`` holds forms of fused gradients, by the names of their rows, as ops that have derivatives. A rule calls a
+fused row where its backward is not differentiated; in a graph of such a backward the row stands as it is, and where the
+graph is differentiated later, the row is run in this form, which has its arguments. Statistics that a forward has left
+have no history in a graph, so they are computed again. ``VJPS`` and ``JVPS`` hold the rules of the modules imported so
+far, by name.
 """
 
-VJPS, JVPS = {}, {}
+VJPS, JVPS, SMALLER = {}, {}, {}
 
 
 def vjp(*names, remade=False):

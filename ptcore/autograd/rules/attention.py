@@ -1,8 +1,9 @@
 """Rule of attention. A backward that is not recorded uses the fused kernel."""
+from ptcore._ops.attention.decompositions import differentiable_backward
 from ptcore._ops.functions import attention_backward
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore.autograd.helpers import fused
-from ptcore.autograd.rules import vjp
+from ptcore.autograd.rules import SMALLER, vjp
 
 
 @fused(by_ops="attention.differentiable_backward")
@@ -22,3 +23,6 @@ def attention_stats(gs, query, key, value, mask, keep, state, out0, out1, is_cau
                                bool(needs & 8))
     return (gq if needs & 1 else None, gk if needs & 2 else None, gv if needs & 4 else None,
             scores if needs & 8 else None, None, None)
+
+
+SMALLER["attention_backward"] = differentiable_backward

@@ -1,8 +1,8 @@
 """Rules of losses."""
-from ptcore._ops.creation.creation import ones_like
 from ptcore._ops.functions import (
     cross_entropy_backward,
     logsumexp,
+    masked_fill,
     multi_margin_slope,
     multilabel_margin_slope,
     unsqueeze,
@@ -16,7 +16,7 @@ from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
 from ptcore.autograd.helpers import differentiated, fused, in_float32  # noqa: F401  (pickles name it here)
-from ptcore.autograd.rules import jvp, vjp
+from ptcore.autograd.rules import SMALLER, jvp, vjp
 
 
 @vjp("nll_loss_stats")
@@ -54,6 +54,7 @@ def _ctc_again(g, log_probs, labels, input_lengths, target_lengths, loss, alpha,
     return ctc_gradient_by_ops(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
 
 
+SMALLER.update(cross_entropy_backward=_cross_entropy_again, ctc_loss_backward=_ctc_again)
 _ctc_slope = fused(by_ops=_ctc_again)(ctc_gradient)
 _multi_margin_slope = fused(by_ops=multi_margin_slope_by_ops)(multi_margin_slope)
 
@@ -68,8 +69,9 @@ def ctc_loss_stats(gs, log_probs, labels, input_lengths, target_lengths, out0, o
 
 @jvp("ctc_loss_stats")
 def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1, blank):
-    slope = _ctc_slope(ones_like(out0), log_probs, labels, input_lengths, target_lengths, out0, out1, blank)
-    return sum_of(slope * t, (0, 2)), None
+    without = out0 == float("inf")      # their slopes are unknown, and stay apart: the loss may be replaced by 0
+    slope = _ctc_slope((~without).to(out0.dtype), log_probs, labels, input_lengths, target_lengths, out0, out1, blank)
+    return masked_fill(sum_of(slope * t, (0, 2)), without, float("nan")), None
 
 
 @vjp("multi_margin")

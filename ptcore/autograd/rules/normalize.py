@@ -1,8 +1,18 @@
 """Rules of softmax and normalisation. A backward that is not recorded uses the fused kernels."""
 from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
-from ptcore._ops.functions import exp, log_softmax_backward, reshape, rsqrt, softmax_backward
+from ptcore._ops.functions import (
+    exp,
+    log_softmax_backward,
+    reshape,
+    rsqrt,
+    softmax_backward,
+    square,
+    squeeze,
+    unsqueeze,
+)
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
+from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.normalize.decompositions import batch_norm_backward as batch_norm_by_ops
 from ptcore._ops.normalize.decompositions import batch_norm_stats as batch_norm_statistics
@@ -13,7 +23,7 @@ from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_no
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore._ops.table.shapes import stat_dtype
 from ptcore.autograd.helpers import again, fused
-from ptcore.autograd.rules import vjp
+from ptcore.autograd.rules import SMALLER, vjp
 
 
 def softmax_by_ops(g, out, dim):
@@ -121,3 +131,30 @@ def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
         through = group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups)
         gx = through if gx is None else gx + through
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
+
+
+def _with_history(x, mean, rstd, dims):
+    """The mean and the inverse deviation over dims, of the given values, and with their derivatives."""
+    again = mean_of(x, dims, True)
+    variance = mean_of(square(x - again), dims, True)
+    offset = 1 / square(rstd.detach()) - variance.detach()      # eps, which the row does not know
+    return again + (mean - again).detach(), rsqrt(variance + offset)
+
+
+def _layer_norm_backward(g, input, mean, rstd, weight):
+    outer = input.ndim
+    while outer and mean.shape[outer - 1] == 1:
+        outer -= 1
+    mean, rstd = _with_history(input, mean, rstd, tuple(range(outer, input.ndim)))
+    return layer_norm_by_ops(g, input, mean, rstd, weight)
+
+
+def _group_norm_backward(g, input, mean, rstd, weight, num_groups):
+    rows = reshape(input, (input.shape[0], num_groups, -1))
+    mean, rstd = [squeeze(x, 2) for x in _with_history(rows, unsqueeze(mean, 2), unsqueeze(rstd, 2), 2)]
+    return group_norm_by_ops(g, input, mean, rstd, weight, num_groups)
+
+
+SMALLER.update(softmax_backward=softmax_by_ops, log_softmax_backward=log_softmax_by_ops,
+               layer_norm_backward=_layer_norm_backward, group_norm_backward=_group_norm_backward,
+               batch_norm_backward=batch_norm_again)

@@ -34,7 +34,7 @@ from ptcore.autograd.helpers import (
     ungathered,
     zeros_among,
 )
-from ptcore.autograd.rules import vjp
+from ptcore.autograd.rules import SMALLER, vjp
 
 
 def restored(g, shape, dim, keepdim):
@@ -180,6 +180,7 @@ def differentiable_slope_of_segments(g, data, out, offsets, axis, reduce, start,
     return slope
 
 
+SMALLER["segments_slope"] = differentiable_slope_of_segments
 slope_of_segments = fused(by_ops=differentiable_slope_of_segments)(segments_slope)
 
 

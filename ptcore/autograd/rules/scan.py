@@ -20,7 +20,7 @@ from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore._ops.scan.decompositions import signed_logs  # noqa: F401  pickles may name it here
 from ptcore._ops.shaping.bodies import stack
 from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
-from ptcore.autograd.rules import jvp, vjp
+from ptcore.autograd.rules import SMALLER, jvp, vjp
 
 
 def cumsum_from_end(x, dim):
@@ -158,3 +158,10 @@ def logcumsumexp_forward(t, input, out, dim):
         return t
     weight, ratio, whole = _weights(input, out, dim)
     return _carried_up(t * weight, ratio, dim) / whole
+
+
+def _logcumsumexp_slope(g, input, dim):
+    return _by_halves(g, input, logcumsumexp_of(input, dim), dim)
+
+
+SMALLER["logcumsumexp_slope"] = _logcumsumexp_slope

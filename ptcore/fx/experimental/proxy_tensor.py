@@ -47,7 +47,7 @@ class ProxyTracer(Interpreter):
         Whether nodes get the user's line.
     """
 
-    traces = True                       # it changes no value, so rules may call fused rows
+    traces = for_later = True           # it changes no value, so rules may call fused rows
     keeps_checks = False                # whether checks of values become nodes of the graph
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):

@@ -262,7 +262,10 @@ def history_of(s, ends, first, functions=()):
             continue
         if n.freed:
             return True, is_older
-        own = getattr(n.fn, "cls", None) if n.op < 0 else None
+        rule = n.fn if n.op < 0 else None
+        if getattr(rule, "inner", None) is not None:    # a write through a view, by an op or by a custom Function
+            rule = rule.inner.fn
+        own = getattr(rule, "cls", None)
         if own in functions:
             raise Unsupported(f"it calls the autograd function {own.__name__}, whose backward is asked for outside of "
                               "it", own._called_at)

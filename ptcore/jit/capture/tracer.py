@@ -212,6 +212,7 @@ class CaptureTracer(ProxyTracer):
     """
 
     keeps_checks = True
+    for_later = False                   # a graph runs only where the same tensors require gradients
 
     def __init__(self, capture, symbolic=False):
         super().__init__(Module(), "fake")
