@@ -144,6 +144,19 @@ cdef class Modes:
 
 
 @cython.binding(False)
+cdef class Handed:
+    """What a function that runs eagerly calls in the place of ``f``: ``part_of(f, args)``, or ``f`` if that is None."""
+    cdef object part_of, f
+
+    def __init__(self, part_of, f):
+        self.part_of, self.f = part_of, f
+
+    def __call__(self, *args, **kwargs):
+        part = self.part_of(self.f, args)
+        return self.f(*args, **kwargs) if part is None else part(*args, **kwargs)
+
+
+@cython.binding(False)
 cdef class Check:
     """A check of one segment's guards.
 

@@ -486,6 +486,43 @@ WAYS = [
      ["t@[0] = 99", "t@[0] = 0"], "len(log@)"),
     ("error behind a write", "t@ = pt.zeros(3)\ni@ = pt.tensor([0, 9])", "(t@.add_(1), x[i@])[1]",
      ["i@[1] = 1", "i@[1] = 9"], "t@.sum().item()"),
+    # -- identity
+    *[(f"identity of values: {read}", "K@ = float('nan')\nN@ = 1000\nS@ = 'ab-c'\nL@ = [K@, N@, S@]", read,
+       ["K@ = float('nan')", "N@ = int('1000')", "S@ = '-'.join(['ab', 'c'])", "L@[:] = [K@, N@, S@]"])
+      for read in ("N@ is L@[1]", "S@ is not L@[2]", "K@ in L@", "[K@] == [L@[0]]", "{K@: 1}.get(L@[0], 2)",
+                   "len({K@, L@[0]})", "L@.count(K@)", "(lambda a, b: a is b)(N@, L@[1])", "L@[1] in (N@, 5)")],
+    *[(f"keys that are modules or functions: {read}", MODULE + "def f@(): return 1\ng@ = f@\nq@ = nn.Linear(1, 1)\n",
+       read, ["l@[1] = l@[0]", "q@ = m@", "q@ = nn.Linear(1, 1)", "g@ = lambda: 1", "g@ = f@", "m@.inner = q@"])
+      for read in ("[n for n, _ in l@.named_modules()]", "(m@ in {m@}, q@ in {m@}, {m@} == {q@})",
+                   "(g@ in {f@}, {f@} == {g@}, {f@} <= {g@, m@})", "len(list(m@.modules()))",
+                   "{m@: 1}.keys() == {q@: 1}.keys()", "((m@, g@) in {(q@, f@)}, len({m@, q@}))")],
+    ("methods as keys", CLASS + "p@ = C@(9.0)\nr@ = o@.read\n",
+     "(o@.read in {r@}, {r@: 1}.get(p@.read), {r@} == {o@.read})",
+     ["r@ = p@.read", "p@ = o@", "r@ = o@.more", "C@.read = lambda self, k=1: k"]),
+    # -- gradients
+    *[(f"gradients by tensors that others lead to: {read}",
+       "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.ones(3, requires_grad=True)\n"
+       "def back@(*by):\n    (a@ * 2 + b@ * 3).sum().backward(inputs=list(by))\n    return a@.grad * 1\n", read,
+       ["b@ = a@", "b@ = a@ * 2", "b@ = a@[:]", "b@ = pt.ones(3, requires_grad=True)",
+        "a@ = pt.ones(3, requires_grad=True) * 1"])
+      for read in ("pt.autograd.grad((a@ * 2 + b@ * 3).sum(), [a@, b@])", "back@(a@)",
+                   "pt.autograd.grad((a@ * 2 + b@ * 3).sum(), a@)", "back@(a@, b@)",
+                   "pt.autograd.grad((b@ * 3).sum(), a@, allow_unused=True)")],
+    # -- ends of contexts and generators
+    ("null context", "c@ = contextlib.nullcontext(3.0)\ndef f@(v):\n    with c@ as k: return v * k\n", "f@(x)",
+     ["c@ = contextlib.nullcontext(4.0)", "c@.enter_result = 5.0"]),
+    ("generator that is dropped",
+     "log@ = []\ndef g@(v):\n    try: yield v\n    finally: log@.append(1)\n"
+     "def f@(v):\n    for k in g@(v): return k\n", "f@(x)", ["log@.clear()"], "len(log@)"),
+    # -- calls by what runs as it is
+    *[(f"called by a function that runs as it is: {read}",
+       "F@ = [1.0]\ndef f@(v, f=1.0, args=2, kwargs=3): return v * f + args + kwargs + F@[0]\n"
+       "ev@ = eval\nimport logging\nlog@, lg@, h@ = [], logging.Logger('way@'), logging.Handler()\n"
+       "lg@.addHandler(h@)\nh@.emit = lambda r: log@.append(r.funcName)\n",
+       f"(print(end=''), {read})[1]", ["F@[0] = 5.0", "log@.clear()"], "str(log@)")
+      for read in ("f@(x, f=F@[0])", "f@(x, args=3, kwargs=F@[0])", "lg@.warning('a')", "ev@('F@[0]')",
+                   "collections.namedtuple('N', 'a').__module__ == __name__",
+                   "type('T', (), {}).__module__ == __name__")],
     # -- results that nobody uses, and what stands before and behind an error
     ("unused index", "t@ = pt.tensor([0, 1])\ndef f@(v):\n    v[t@]\n    return v + 1\n", "f@(x)",
      ["t@[0] = 50", "t@[0] = 0"]),

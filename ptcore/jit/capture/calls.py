@@ -695,7 +695,9 @@ def context(r, x):
     """A context manager as the rewritten function uses it."""
     if (isinstance(x, GradMode) or type(x) is autocast) and r.source_of(x) is None:
         return x
-    if type(x) is contextlib.nullcontext or is_range(x):
+    if type(x) is contextlib.nullcontext:
+        return contextlib.nullcontext(r.attribute(x, "enter_result"))
+    if is_range(x):
         return x
     found = r.in_class(type(x), "__enter__")
     if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):

@@ -22,7 +22,15 @@ from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_sequence, is_value
 from ptcore.jit.capture.recorder import Recorder
-from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
+from ptcore.jit.capture.tracer import (
+    CaptureTracer,
+    Feed,
+    Unsupported,
+    _Detached,
+    latest,
+    requires_grad_,
+    set_grad_enabled,
+)
 from ptcore.nn.parameter import Parameter
 
 
@@ -188,8 +196,14 @@ class Capture:
         inside = [r.track(x, Source("argument", None, k, name))
                   for k, (x, name) in enumerate(zip(self.flat, self.names))]
         self.hooks = hooks_of_saved()
+        before, latest.stop = latest.stop, None
         with self.tracer, SavedBy(()):
-            result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
+            try:
+                result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
+                if latest.stop is not None:
+                    raise latest.stop
+            finally:
+                latest.stop = before
             builder = Builder(self)
             template = builder.form(result)
             nodes = [self.tracer.argument(x)[1] for x in builder.outputs]
