@@ -234,7 +234,8 @@ class Compiled(Entry):
                 if path is None:
                     path, copies, states = [], [], get_states()
                 if segment.watched or not segment.effects:      # effects themselves are not taken back
-                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written
+                               if isinstance(arguments[k], Tensor)]
             done = [] if path is None else [s for s, _, _ in path]      # segments that have made their effects
             try:
                 results = segment.run(*arguments)
@@ -305,6 +306,7 @@ class Compiled(Entry):
             raise stop.for_the_user(self.name) from stop.__cause__
         except BaseException as error:
             if has_effects:
+                capture.write_out()
                 raise
             if is_not_the_programs(error):
                 capture.undo()

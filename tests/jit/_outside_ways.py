@@ -500,14 +500,12 @@ WAYS = [
      "(o@.read in {r@}, {r@: 1}.get(p@.read), {r@} == {o@.read})",
      ["r@ = p@.read", "p@ = o@", "r@ = o@.more", "C@.read = lambda self, k=1: k"]),
     # -- gradients
-    *[(f"gradients by tensors that others lead to: {read}",
-       "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.ones(3, requires_grad=True)\n"
-       "def back@(*by):\n    (a@ * 2 + b@ * 3).sum().backward(inputs=list(by))\n    return a@.grad * 1\n", read,
-       ["b@ = a@", "b@ = a@ * 2", "b@ = a@[:]", "b@ = pt.ones(3, requires_grad=True)",
-        "a@ = pt.ones(3, requires_grad=True) * 1"])
-      for read in ("pt.autograd.grad((a@ * 2 + b@ * 3).sum(), [a@, b@])", "back@(a@)",
-                   "pt.autograd.grad((a@ * 2 + b@ * 3).sum(), a@)", "back@(a@, b@)",
-                   "pt.autograd.grad((b@ * 3).sum(), a@, allow_unused=True)")],
+    ("view of a leaf without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
+     "    with pt.set_grad_enabled(m@[0]): return v.view(3), v[1:], v * 2\n",
+     "[(v.requires_grad, v.is_leaf) for v in f@(a@)], f@(a@)",
+     ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
+    ("number that varies and is written", "G@ = 1.5\ndef f@(v):\n    v = v.clone()\n    v[0] = G@\n"
+     "    return v, v.sum().item()\n", "f@(x)", ["G@ = 2.5", "G@ = 3.5", "G@ = 4.5"]),
     # -- ends of contexts and generators
     ("null context", "c@ = contextlib.nullcontext(3.0)\ndef f@(v):\n    with c@ as k: return v * k\n", "f@(x)",
      ["c@ = contextlib.nullcontext(4.0)", "c@.enter_result = 5.0"]),
@@ -559,4 +557,27 @@ WAYS = [
     ("gathered", "t@ = pt.tensor([1, 2])", "x.gather(0, t@)", ["t@[0] = 9", "t@[0] = 0"]),
     ("bernoulli", "t@ = pt.tensor([0.0, 1.0])", "pt.bernoulli(t@)", ["t@[0] = 9.0", "t@[0] = 1.0"]),
     ("multinomial", "t@ = pt.tensor([0.0, 1.0])", "pt.multinomial(t@, 1)", ["t@[1] = -9.0", "t@[0] = 1.0"]),
+]
+# Ways with effects, each for itself: a call refuses to go on behind an effect where it meets what cannot be captured.
+EFFECTS = [
+    *[(f"gradients by tensors that others lead to: {read}",
+       "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.ones(3, requires_grad=True)\n"
+       "def back@(*by):\n    (a@ * 2 + b@ * 3).sum().backward(inputs=list(by))\n    return a@.grad * 1\n", read,
+       ["b@ = a@", "b@ = a@ * 2", "b@ = a@[:]", "b@ = pt.ones(3, requires_grad=True)",
+        "a@ = pt.ones(3, requires_grad=True) * 1"])
+      for read in ("pt.autograd.grad((a@ * 2 + b@ * 3).sum(), [a@, b@])", "back@(a@)",
+                   "pt.autograd.grad((a@ * 2 + b@ * 3).sum(), a@)", "back@(a@, b@)",
+                   "pt.autograd.grad((b@ * 3).sum(), a@, allow_unused=True)")],
+    *[(f"hooks on gradients: {read}",
+       "G@, b@ = [1.0], pt.zeros(3)\na@ = pt.ones(3, requires_grad=True)\nc@ = a@ * 2\n"
+       "def seen@(g):\n    G@[0] += 1\n    b@.add_(1)\ndef back@(v):\n    (v * a@).sum().backward()\n"
+       "    return v * G@[0] + b@\n", read,
+       ["h@ = a@.register_hook(lambda g: g * 2)", "h@ = a@.register_hook(seen@)", "globals().get('h@') and h@.remove()",
+        "h@ = a@.register_post_accumulate_grad_hook(seen@)", "h@ = c@.register_hook(lambda g: g * 3)"],
+       "(G@[0], b@.tolist(), a@.grad)")
+      for read in ("back@(x)", "pt.autograd.grad((x * a@).sum(), a@)", "pt.autograd.grad((x * c@).sum(), c@)")],
+    ("write before an error behind a step",
+     "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.zeros(3)\no@ = pt.optim.SGD([a@], lr=0.1)\n"
+     "def f@(v):\n    o@.step()\n    b@.add_(1)\n    (v * a@).sum().backward()\n    return b@ * 1\n", "f@(x)",
+     ["a@.requires_grad_(False)", "a@.requires_grad_(True)"], "(b@.tolist(), a@.tolist())"),
 ]

@@ -11,7 +11,7 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import entry
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
-from ptcore.jit._entry import AddGradients, CallMethod, PutGradient
+from ptcore.jit._entry import AddGradients, CallMethod, PutGradient, has_gradient_hooks
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
@@ -305,7 +305,10 @@ def _grad_of(r, outputs, inputs, *args, **kwargs):
     made = calls.as_it_is(r, entry.grad, (outputs, inputs, *args), kwargs)
     outputs, inputs = [[calls.native(r, v) for v in ([x] if isinstance(x, Tensor) else r.elements(
         x.values() if isinstance(x, dict) else x))] for x in (outputs, inputs)]
-    r.capture.grads.alone(*[[s for s in x if isinstance(s, Tensor)] for x in (outputs, inputs)])
+    outputs, inputs = [[s for s in x if isinstance(s, Tensor)] for x in (outputs, inputs)]
+    if any([has_gradient_hooks(r.original(s)) for s in inputs if id(s) in r.originals]):
+        r.unsupported("it asks for a gradient that hooks from outside see")
+    r.capture.grads.alone(outputs, inputs)
     return made
 
 

@@ -432,5 +432,5 @@ class Operators:
         name = space.get("__name__", "")
         if isinstance(error, RuntimeError) or self.capture.symbolic:    # no guard says which symbols raise it
             self.unsupported(f"it handles an error that an operation raised: {error}")
-        elif is_named and name.startswith("ptcore.") and not name.startswith("ptcore.jit.capture."):
+        elif is_named and name.startswith("ptcore."):       # those of the recorder have texts of their own as well
             self.unsupported(f"it reads an error that an operation raised: {error}")
