@@ -111,6 +111,8 @@ class Joint:
         memory = [p.tensor.untyped_storage() for p in carried if p is not None]
         if len({id(s) for s in memory}) < len(memory):
             raise OpByOp("a result shows the memory of an argument or of another one")
+        if any([x.requires_grad and x.grad_fn is None for x in outs]):
+            raise OpByOp("a result is a view without history of a tensor with one, and so a leaf")
         if any([p.tensor._version and need for p, need in zip(carried, self.needs)]):
             raise OpByOp("it writes to what asks for a gradient")
 

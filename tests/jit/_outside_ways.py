@@ -506,6 +506,10 @@ WAYS = [
      ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
     ("number that varies and is written", "G@ = 1.5\ndef f@(v):\n    v = v.clone()\n    v[0] = G@\n"
      "    return v, v.sum().item()\n", "f@(x)", ["G@ = 2.5", "G@ = 3.5", "G@ = 4.5"]),
+    ("view of an intermediate without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
+     "    v = v * a@\n    with pt.set_grad_enabled(m@[0]): return v.exp().view(3), v[1:], v * 2\n",
+     "[(v.requires_grad, v.is_leaf) for v in f@(x)], f@(x)",
+     ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
     # -- ends of contexts and generators
     ("null context", "c@ = contextlib.nullcontext(3.0)\ndef f@(v):\n    with c@ as k: return v * k\n", "f@(x)",
      ["c@ = contextlib.nullcontext(4.0)", "c@.enter_result = 5.0"]),

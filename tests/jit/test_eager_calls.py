@@ -80,3 +80,27 @@ def test_a_generator_that_is_dropped_ends_quietly(capsys):
         assert f(pt.ones(1)).tolist() == [3.0]
         assert LOG == list(range(k + 1))
     assert capsys.readouterr().err == ""
+
+
+W = pt.ones(3, requires_grad=True)
+
+
+def views(x):
+    y = x * W
+    with pt.no_grad():
+        return y[1:], y.view(3, 1), W.view(3), x.view(3)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "eager"])
+@pytest.mark.parametrize("grad", [True, False])
+def test_views_without_history_of_what_requires_grad_are_leaves(backend, grad):
+    def looks(found):
+        return [(x.requires_grad, x.is_leaf, x.tolist()) for x in found]
+
+    f = pt.compile(views, backend=backend)
+    one = [pt.compile(lambda x, k=k: views(x)[k], backend=backend) for k in range(4)]
+    for x in (pt.ones(3), pt.ones(3, requires_grad=True), pt.ones(3), W):
+        with pt.set_grad_enabled(grad):
+            expected = looks(views(x))
+            assert looks(f(x)) == looks(f(x)) == expected
+            assert looks([g(x) for g in one]) == expected
