@@ -171,6 +171,13 @@ cdef class Handed:
         part = self.part_of(self.f, args)
         return self.f(*args, **kwargs) if part is None else part(*args, **kwargs)
 
+    def __str__(self):
+        """The name of ``f`` as Python writes it into errors of calls."""
+        name, module = getattr(self.f, "__qualname__", None), getattr(self.f, "__module__", None)
+        if name is None:
+            return str(self.f)
+        return f"{name}()" if module is None or module == "builtins" else f"{module}.{name}()"
+
 
 @cython.binding(False)
 cdef class Check:

@@ -186,7 +186,7 @@ class Compiled(Entry):
         self.is_full = False            # whether all later calls run eagerly
         self.is_warned = False          # whether the limit of variants was reported
         self.is_quiet = False           # whether no warning tells of it: what an eager function calls, explain
-        self.shallow, self.error = {}, None         # function -> the function with its calls handed to the dispatcher
+        self.shallow, self.error = {}, None     # function -> its code, the function with its calls handed on
         _all.add(self)
 
     @property
@@ -474,9 +474,12 @@ class Compiled(Entry):
     def handing_on(self, function):
         """The function with its calls handed to ``part_of``, or None."""
         key = getattr(function, "__func__", function)
-        if key not in self.shallow:
-            self.shallow[key] = calling(key, self.part_of)
-        made = self.shallow[key]
+        code, made = self.shallow.get(key, (self, None))
+        if code is not getattr(key, "__code__", None):
+            made = calling(key, self.part_of)
+            self.shallow[key] = getattr(key, "__code__", None), made
+        if made is not None:
+            made.__defaults__, made.__kwdefaults__ = key.__defaults__, key.__kwdefaults__
         return made if made is None or key is function else types.MethodType(made, function.__self__)
 
     def module_eagerly(self, module, args, kwargs):

@@ -486,6 +486,16 @@ WAYS = [
      ["t@[0] = 99", "t@[0] = 0"], "len(log@)"),
     ("error behind a write", "t@ = pt.zeros(3)\ni@ = pt.tensor([0, 9])", "(t@.add_(1), x[i@])[1]",
      ["i@[1] = 1", "i@[1] = 9"], "t@.sum().item()"),
+    *[(f"text of an error: {read}", "K@ = 5\ndef f@(v, k=1): return v * k\ndef text@(f):\n    try: return f()\n"
+       "    except Exception as error: return str(error)\n", f"text@(lambda: {read})",
+       ["K@ = 7", "f@.__defaults__ = None", "K@ = [1]", "K@ = None"]) for read in (
+        "[1].index(K@)", "(1,).index(K@)", "[1].remove(K@)", "1 in K@", "[*K@]", "f@(x)", "f@(x, 1, K@)", "{}[K@]",
+        "int('a')", "K@.nothing", "len(K@)", "K@()", "x @ K@", "math.sqrt(-1)", "max([])")],
+    *[(f"defaults and code of a function that runs as it is: {read}",
+       "def f@(v, k=1.0, *, j=2.0):\n    print(end='')\n    return v * k + j\ndef g@(v, k=1.0, *, j=2.0):\n"
+       "    print(end='')\n    return v - k\n", read,
+       ["f@.__defaults__ = (3.0,)", "f@.__kwdefaults__ = {'j': 5.0}", "f@.__kwdefaults__['j'] = 6.0",
+        "f@.__defaults__ = None", "f@.__code__ = g@.__code__"]) for read in ("f@(x)", "f@(x, 4.0)", "f@(x, 1, j=3.0)")],
     # -- identity
     *[(f"identity of values: {read}", "K@ = float('nan')\nN@ = 1000\nS@ = 'ab-c'\nL@ = [K@, N@, S@]", read,
        ["K@ = float('nan')", "N@ = int('1000')", "S@ = '-'.join(['ab', 'c'])", "L@[:] = [K@, N@, S@]"])
@@ -502,13 +512,13 @@ WAYS = [
     # -- gradients
     ("view of a leaf without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
      "    with pt.set_grad_enabled(m@[0]): return v.view(3), v[1:], v * 2\n",
-     "[(v.requires_grad, v.is_leaf) for v in f@(a@)], f@(a@)",
+     "([(v.requires_grad, v.is_leaf) for v in f@(a@)], f@(a@))",
      ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
     ("number that varies and is written", "G@ = 1.5\ndef f@(v):\n    v = v.clone()\n    v[0] = G@\n"
      "    return v, v.sum().item()\n", "f@(x)", ["G@ = 2.5", "G@ = 3.5", "G@ = 4.5"]),
     ("view of an intermediate without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
      "    v = v * a@\n    with pt.set_grad_enabled(m@[0]): return v.exp().view(3), v[1:], v * 2\n",
-     "[(v.requires_grad, v.is_leaf) for v in f@(x)], f@(x)",
+     "([(v.requires_grad, v.is_leaf) for v in f@(x)], f@(x))",
      ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
     # -- ends of contexts and generators
     ("null context", "c@ = contextlib.nullcontext(3.0)\ndef f@(v):\n    with c@ as k: return v * k\n", "f@(x)",

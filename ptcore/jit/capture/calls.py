@@ -455,7 +455,7 @@ def _builtin(r, f, args, kwargs):
         if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
             if f.__name__ != "remove":
                 return r.search(owner, f.__name__, *args)
-            del owner[r.search(owner, "index", *args)]
+            del owner[r.search(owner, "remove", *args)]
             return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:

@@ -363,14 +363,17 @@ class Operators:
         return NotImplemented
 
     def search(self, items, name, x, start=0, stop=None):
-        """``items.count(x)`` or ``items.index(x, ...)`` of a list, a tuple or a deque."""
+        """``items.count(x)``, ``items.index(x, ...)`` or the place for ``items.remove(x)`` of a list, a tuple or a
+        deque."""
         places = range(len(items))[start:stop]
         if name == "count":
             return sum([self.is_equal(items[k], x) for k in places])
         for k in places:
             if self.is_equal(items[k], x):
                 return k
-        raise ValueError(f"{calls.name_of(x) if callable(x) else x!r} is not in the {type(items).__name__}")
+        if not is_value(x):
+            self.unsupported(f"it looks for an object of class {type(x).__name__} where there is none")
+        return getattr(type(items)(), name)(x)      # raises
 
     def chain(self, first, *pairs):
         result = True
@@ -432,5 +435,6 @@ class Operators:
         name = space.get("__name__", "")
         if isinstance(error, RuntimeError) or self.capture.symbolic:    # no guard says which symbols raise it
             self.unsupported(f"it handles an error that an operation raised: {error}")
-        elif is_named and name.startswith("ptcore."):       # those of the recorder have texts of their own as well
+        elif is_named and name.startswith("ptcore.") and (      # the recorder's own have Python's text but for calls
+                not name.startswith("ptcore.jit.capture.") or isinstance(error, TypeError)):
             self.unsupported(f"it reads an error that an operation raised: {error}")
