@@ -22,7 +22,7 @@ cdef class Look:
     cdef object cls
     cdef int64_t *dims
     cdef int rank, dt, column, number
-    cdef bint needs_grad, is_leaf
+    cdef bint needs_grad, is_leaf, is_hooked
 
     cdef bint holds(self, PyObject *x) except -1
 

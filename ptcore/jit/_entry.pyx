@@ -80,13 +80,28 @@ def memory_of(Tensor x not None):
     return <size_t>x.storage.data
 
 
+cdef bint is_hooked(Tensor t) except -1:
+    """Whether a tensor that requires grad has hooks on its gradient."""
+    cdef object extras = t.extras
+    cdef Node node = grad_fn_of(t) if t.flags & PT_VIEW else t.node
+    if extras is not None and ((<TensorExtras>extras).hooks or (<TensorExtras>extras).post_hooks):
+        return True
+    return node is not None and node.hooks is not None
+
+
+@cython.binding(False)
+def has_gradient_hooks(Tensor t not None):
+    """Whether hooks see the gradient of a tensor."""
+    return bool(t.requires_grad and is_hooked(t))
+
+
 cdef class Look:
     """The properties of a tensor without symbols that a captured program relies on: all but its values."""
 
     def __init__(self, Tensor t not None):
         self.cls, self.rank, self.dt = type(t), t.rank, t.dt
         self.column, self.number = t.storage.device, t.storage.device_index
-        self.needs_grad, self.is_leaf = t.requires_grad, t.is_leaf
+        self.needs_grad, self.is_leaf, self.is_hooked = t.requires_grad, t.is_leaf, has_gradient_hooks(t)
         self.dims = <int64_t *>PyMem_Malloc((2 * t.rank + 1) * sizeof(int64_t))
         if self.dims == NULL:
             raise MemoryError()
@@ -113,7 +128,8 @@ cdef class Look:
         asks = needs_grad(t) if t.flags & PT_VIEW else (t.flags & PT_REQUIRES_GRAD) != 0
         if asks != self.needs_grad:
             return False
-        return not asks or (t.node is None if not t.flags & PT_VIEW else grad_fn_of(t) is None) == self.is_leaf
+        return not asks or ((t.node is None if not t.flags & PT_VIEW else grad_fn_of(t) is None) == self.is_leaf
+                            and is_hooked(t) == self.is_hooked)
 
 
 @cython.binding(False)
@@ -141,6 +157,26 @@ cdef class Modes:
                 or memcmp(tls.autocast_dtype, self.autocast_dtype, 8)):
             return False
         return not (tls.device_set or self.device_set) or get_default_device() == self.device
+
+
+@cython.binding(False)
+cdef class Handed:
+    """What a function that runs eagerly calls in the place of ``f``: ``part_of(f, args)``, or ``f`` if that is None."""
+    cdef object part_of, f
+
+    def __init__(self, part_of, f):
+        self.part_of, self.f = part_of, f
+
+    def __call__(self, *args, **kwargs):
+        part = self.part_of(self.f, args)
+        return self.f(*args, **kwargs) if part is None else part(*args, **kwargs)
+
+    def __str__(self):
+        """The name of ``f`` as Python writes it into errors of calls."""
+        name, module = getattr(self.f, "__qualname__", None), getattr(self.f, "__module__", None)
+        if name is None:
+            return str(self.f)
+        return f"{name}()" if module is None or module == "builtins" else f"{module}.{name}()"
 
 
 @cython.binding(False)

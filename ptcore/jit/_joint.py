@@ -111,6 +111,8 @@ class Joint:
         memory = [p.tensor.untyped_storage() for p in carried if p is not None]
         if len({id(s) for s in memory}) < len(memory):
             raise OpByOp("a result shows the memory of an argument or of another one")
+        if any([x.requires_grad and x.grad_fn is None for x in outs]):
+            raise OpByOp("a result is a view without history of a tensor with one, and so a leaf")
         if any([p.tensor._version and need for p, need in zip(carried, self.needs)]):
             raise OpByOp("it writes to what asks for a gradient")
 
@@ -156,7 +158,7 @@ class Joint:
                 return None
             known = {place: node for node, place in places.items()}
             inputs = [known.get(place) for place in self.saved_places]
-            return Planned(_graph_of(root, [*inputs, *tangents], second, grads))
+            return Planned(_graph_of(root, [*inputs, *tangents], second, grads), is_inner=True)
         self.saved_places = [places.get(x) for x in saved]
         # The second graph has the primals already; the first graph returns the other saved values.
         place = {node: k for k, node in enumerate(primals)}
@@ -164,8 +166,8 @@ class Joint:
         self.n_outs = len(outs)
         self.saved = [place.get(node, len(primals) + k) for node, k in zip(saved, _counted(saved, place))]
         self.first = Planned(_graph_of(root, primals, [x for x in nodes if x in early and x.op != "placeholder"],
-                                       [*outs, *extra]))
-        self.second = Planned(_graph_of(root, [*saved, *tangents], second, grads))
+                                       [*outs, *extra]), is_inner=True)
+        self.second = Planned(_graph_of(root, [*saved, *tangents], second, grads), is_inner=True)
         return self.second
 
     def fits(self, tensors):

@@ -178,6 +178,8 @@ class Planned:
     ----------
     module : GraphModule
     fuse : bool, default: True
+    is_inner : bool, default: False
+        Whether no user gets the results.
 
     Attributes
     ----------
@@ -194,10 +196,10 @@ class Planned:
     (tensor(6.), tensor(2.))
     """
 
-    def __init__(self, module, fuse=True):
+    def __init__(self, module, fuse=True, is_inner=False):
         self.program = module if isinstance(module, Program) else Program(module)
-        self.fuse, self.refused = fuse, self.program.refused
-        self._plans = []
+        self.fuse, self.is_inner, self.refused = fuse, is_inner, self.program.refused
+        self._plans, self.shows_inputs = [], False
         self._lock = threading.Lock()
         # Plans that can run at once when all arguments are tensors: results are a tuple of tensors, and no call from
         # Python lies between two parts.
@@ -228,11 +230,15 @@ class Planned:
                 if k:                   # another list, since other threads may go through this one
                     self._plans = [plans[k], *plans[:k], *plans[k + 1:]]
                 return nested(results)
-        if self.refused is not None or len(plans) >= MOST_PLANS or not can_plan(tensors):
-            with no_grad():
-                return self.program.run(*self.program.places(args, tensors))
+        if (self.refused is not None or len(plans) >= MOST_PLANS or not can_plan(tensors)
+                or (self.shows_inputs and any([x.requires_grad for x in tensors]))):
+            return self._op_by_op(args, tensors)
         with self._lock, no_grad():
             return self._record(args, tensors, numbers)
+
+    def _op_by_op(self, args, tensors):
+        with no_grad():
+            return self.program.run(*self.program.places(args, tensors))
 
     @staticmethod
     def _run(plan, others, tensors):
@@ -249,6 +255,9 @@ class Planned:
     def _record(self, args, tensors, numbers):
         """Makes a plan, and gives its first results."""
         plan, nested = self._recorded_dry(args, tensors)
+        if plan is not None and plan.shows_inputs and any([x.requires_grad for x in tensors]):
+            self.shows_inputs = True        # a result is a view of a leaf, which a plan does not make
+            return self._op_by_op(args, tensors)
         if plan is not None:
             states = get_states()
             try:
@@ -272,7 +281,7 @@ class Planned:
         try:
             plan.begin(tensors, True)
             flat, nested = flatten(self.program.run(*self.program.places(args, tensors), after))
-            plan.end(flat, tensors, self.fuse)
+            plan.end(flat, tensors, self.fuse, self.is_inner)
         except Exception:
             return None, None
         finally:
@@ -296,7 +305,7 @@ class Planned:
         try:
             result = self._run_nodes(plan, others, args, tensors)
             flat, nested = flatten(result)
-            plan.end(flat, tensors, self.fuse)
+            plan.end(flat, tensors, self.fuse, self.is_inner)
             self._add(plan, others, nested, args, tensors, numbers)
         except Refused as e:
             self.refused = str(e)

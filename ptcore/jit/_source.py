@@ -14,7 +14,7 @@ _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
 _TRIES = 6                          # lines to try as the end of a definition behind its last line with code
-CALL = "_ptcore_call"               # name of the dispatcher in functions that shallow.py rewrites
+CALL = "_ptcore_call"       # name of the dispatcher in functions that shallow.py rewrites: it gives what is called
 KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
 PYTEST = {"@pytest_ar", "@py_builtins"}         # imports in files whose assertions pytest rewrites
 _files = {}                         # file name -> (its lines, the tree)
@@ -25,8 +25,8 @@ class NoSource(Exception):
 
 
 class _Calls(ast.NodeTransformer):
-    """Replaces each call by one of the dispatcher, in nested functions as well. Classes stay as they are: their methods
-    are captured from their own source."""
+    """Replaces what is called by what the dispatcher gives for it, in nested functions as well. Classes stay as they
+    are: their methods are captured from their own source."""
 
     def visit_ClassDef(self, node):
         return node
@@ -37,7 +37,8 @@ class _Calls(ast.NodeTransformer):
             node.func, ast.Attribute) else None
         if name in KEEPS_FRAMES:
             return node
-        return ast.copy_location(ast.Call(ast.Name(CALL, ast.Load()), [node.func, *node.args], node.keywords), node)
+        node.func = ast.copy_location(ast.Call(ast.Name(CALL, ast.Load()), [node.func], []), node.func)
+        return node
 
 
 def with_calls(found):

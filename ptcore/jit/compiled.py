@@ -2,7 +2,6 @@
 import functools
 import inspect
 import signal
-import sys
 import threading
 import traceback
 import types
@@ -31,6 +30,7 @@ from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
+from ptcore.jit.capture.shallow import calling, function_in
 from ptcore.jit.capture.tracer import Sourceless, Stop, Unsupported
 from ptcore.nn.modules.module import Module, note_path
 from ptcore.nn.modules.module_hooks import has_hooks
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMIT = 8                               # limit of variants of a function, and of successors of a read value
+DEEP = 16                               # eager calls within each other beyond which none hands its calls on: frames
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
@@ -56,10 +57,11 @@ class _BackendStop(Stop):
 
 
 class _State(threading.local):
-    """The thread's state: whether it captures, and how many functions under ``disable`` it is in."""
+    """The thread's state: whether it captures, how many functions under ``disable`` it is in, and how many that run
+    eagerly with their calls handed on."""
 
     capturing = False
-    left_out = 0
+    left_out = depth = 0
 
     def set(self, capturing, left_out):
         """Changes the thread's state."""
@@ -184,7 +186,7 @@ class Compiled(Entry):
         self.is_full = False            # whether all later calls run eagerly
         self.is_warned = False          # whether the limit of variants was reported
         self.is_quiet = False           # whether no warning tells of it: what an eager function calls, explain
-        self.shallow, self.error = {}, None         # function -> the function with its calls handed to the dispatcher
+        self.shallow, self.error = {}, None     # function -> its code, the function with its calls handed on
         _all.add(self)
 
     @property
@@ -232,7 +234,8 @@ class Compiled(Entry):
                 if path is None:
                     path, copies, states = [], [], get_states()
                 if segment.watched or not segment.effects:      # effects themselves are not taken back
-                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written
+                               if isinstance(arguments[k], Tensor)]
             done = [] if path is None else [s for s, _, _ in path]      # segments that have made their effects
             try:
                 results = segment.run(*arguments)
@@ -303,6 +306,7 @@ class Compiled(Entry):
             raise stop.for_the_user(self.name) from stop.__cause__
         except BaseException as error:
             if has_effects:
+                capture.write_out()
                 raise
             if is_not_the_programs(error):
                 capture.undo()
@@ -449,9 +453,16 @@ class Compiled(Entry):
 
     def eagerly(self, args, kwargs):
         """Runs the function itself; functions that it calls are compiled where possible."""
-        if is_left_to_python() or stance["now"] == "force_eager":
+        if is_left_to_python() or stance["now"] == "force_eager" or state.depth == DEEP:
             return self.function(*args, **kwargs)
         counts["eager"] += 1
+        state.depth += 1
+        try:
+            return self.by_parts(args, kwargs)
+        finally:
+            state.depth -= 1
+
+    def by_parts(self, args, kwargs):
         if self.function is call_module:
             return self.module_eagerly(args[0], args[1:], kwargs)
         if self.function is call_function:      # takes the function as an argument, so nothing keeps it alive
@@ -461,12 +472,14 @@ class Compiled(Entry):
         return (self.handing_on(self.function) or self.function)(*args, **kwargs)
 
     def handing_on(self, function):
-        """The function with its calls handed to ``dispatch``, or None."""
+        """The function with its calls handed to ``part_of``, or None."""
         key = getattr(function, "__func__", function)
-        if key not in self.shallow:
-            from ptcore.jit.capture.shallow import calling
-            self.shallow[key] = calling(key, self.dispatch)
-        made = self.shallow[key]
+        code, made = self.shallow.get(key, (self, None))
+        if code is not getattr(key, "__code__", None):
+            made = calling(key, self.part_of)
+            self.shallow[key] = getattr(key, "__code__", None), made
+        if made is not None:
+            made.__defaults__, made.__kwdefaults__ = key.__defaults__, key.__kwdefaults__
         return made if made is None or key is function else types.MethodType(made, function.__self__)
 
     def module_eagerly(self, module, args, kwargs):
@@ -484,15 +497,10 @@ class Compiled(Entry):
             note_path(error, module)
             raise
 
-    def dispatch(self, f, args, kwargs):
-        """Makes a call of a function that runs eagerly; the called function is compiled where possible."""
-        part = self.part_of(f, args)
-        return f(*args, **kwargs) if part is None else part(*args, **kwargs)
-
     def part_of(self, f, args):
-        owner = None
-        if type(f) is types.MethodType:
-            owner, f = f.__self__, f.__func__
+        """The compiled form of what a function that runs eagerly calls, or None."""
+        owner = f.__self__ if type(f) is types.MethodType else None
+        f = function_in(f)
         if isinstance(f, Module):
             if type(f).__call__ is not Module.__call__ or getattr(f, "_captured_as", None) is not None:
                 return None
@@ -502,11 +510,6 @@ class Compiled(Entry):
                 known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
                                                                                                 type(f).__name__)
             return functools.partial(known[1], f)
-        if type(f) is not types.FunctionType or hasattr(f, "_captured_as"):
-            return None
-        module = f.__module__ or ""
-        if module.partition(".")[0] in ("ptcore", "numpy", "scipy", *sys.stdlib_module_names):
-            return None
         if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
             return None
         # the key has the name because all functions made by one decorator share one code

@@ -486,6 +486,55 @@ WAYS = [
      ["t@[0] = 99", "t@[0] = 0"], "len(log@)"),
     ("error behind a write", "t@ = pt.zeros(3)\ni@ = pt.tensor([0, 9])", "(t@.add_(1), x[i@])[1]",
      ["i@[1] = 1", "i@[1] = 9"], "t@.sum().item()"),
+    *[(f"text of an error: {read}", "K@ = 5\ndef f@(v, k=1): return v * k\ndef text@(f):\n    try: return f()\n"
+       "    except Exception as error: return str(error)\n", f"text@(lambda: {read})",
+       ["K@ = 7", "f@.__defaults__ = None", "K@ = [1]", "K@ = None"]) for read in (
+        "[1].index(K@)", "(1,).index(K@)", "[1].remove(K@)", "1 in K@", "[*K@]", "f@(x)", "f@(x, 1, K@)", "{}[K@]",
+        "int('a')", "K@.nothing", "len(K@)", "K@()", "x @ K@", "math.sqrt(-1)", "max([])")],
+    *[(f"defaults and code of a function that runs as it is: {read}",
+       "def f@(v, k=1.0, *, j=2.0):\n    print(end='')\n    return v * k + j\ndef g@(v, k=1.0, *, j=2.0):\n"
+       "    print(end='')\n    return v - k\n", read,
+       ["f@.__defaults__ = (3.0,)", "f@.__kwdefaults__ = {'j': 5.0}", "f@.__kwdefaults__['j'] = 6.0",
+        "f@.__defaults__ = None", "f@.__code__ = g@.__code__"]) for read in ("f@(x)", "f@(x, 4.0)", "f@(x, 1, j=3.0)")],
+    # -- identity
+    *[(f"identity of values: {read}", "K@ = float('nan')\nN@ = 1000\nS@ = 'ab-c'\nL@ = [K@, N@, S@]", read,
+       ["K@ = float('nan')", "N@ = int('1000')", "S@ = '-'.join(['ab', 'c'])", "L@[:] = [K@, N@, S@]"])
+      for read in ("N@ is L@[1]", "S@ is not L@[2]", "K@ in L@", "[K@] == [L@[0]]", "{K@: 1}.get(L@[0], 2)",
+                   "len({K@, L@[0]})", "L@.count(K@)", "(lambda a, b: a is b)(N@, L@[1])", "L@[1] in (N@, 5)")],
+    *[(f"keys that are modules or functions: {read}", MODULE + "def f@(): return 1\ng@ = f@\nq@ = nn.Linear(1, 1)\n",
+       read, ["l@[1] = l@[0]", "q@ = m@", "q@ = nn.Linear(1, 1)", "g@ = lambda: 1", "g@ = f@", "m@.inner = q@"])
+      for read in ("[n for n, _ in l@.named_modules()]", "(m@ in {m@}, q@ in {m@}, {m@} == {q@})",
+                   "(g@ in {f@}, {f@} == {g@}, {f@} <= {g@, m@})", "len(list(m@.modules()))",
+                   "{m@: 1}.keys() == {q@: 1}.keys()", "((m@, g@) in {(q@, f@)}, len({m@, q@}))")],
+    ("methods as keys", CLASS + "p@ = C@(9.0)\nr@ = o@.read\n",
+     "(o@.read in {r@}, {r@: 1}.get(p@.read), {r@} == {o@.read})",
+     ["r@ = p@.read", "p@ = o@", "r@ = o@.more", "C@.read = lambda self, k=1: k"]),
+    # -- gradients
+    ("view of a leaf without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
+     "    with pt.set_grad_enabled(m@[0]): return v.view(3), v[1:], v * 2\n",
+     "([(v.requires_grad, v.is_leaf) for v in f@(a@)], f@(a@))",
+     ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
+    ("number that varies and is written", "G@ = 1.5\ndef f@(v):\n    v = v.clone()\n    v[0] = G@\n"
+     "    return v, v.sum().item()\n", "f@(x)", ["G@ = 2.5", "G@ = 3.5", "G@ = 4.5"]),
+    ("view of an intermediate without history", "a@ = pt.ones(3, requires_grad=True)\nm@ = [True]\ndef f@(v):\n"
+     "    v = v * a@\n    with pt.set_grad_enabled(m@[0]): return v.exp().view(3), v[1:], v * 2\n",
+     "([(v.requires_grad, v.is_leaf) for v in f@(x)], f@(x))",
+     ["m@[0] = False", "a@ = a@.detach()", "m@[0] = True", "a@ = pt.ones(3, requires_grad=True) * 1"]),
+    # -- ends of contexts and generators
+    ("null context", "c@ = contextlib.nullcontext(3.0)\ndef f@(v):\n    with c@ as k: return v * k\n", "f@(x)",
+     ["c@ = contextlib.nullcontext(4.0)", "c@.enter_result = 5.0"]),
+    ("generator that is dropped",
+     "log@ = []\ndef g@(v):\n    try: yield v\n    finally: log@.append(1)\n"
+     "def f@(v):\n    for k in g@(v): return k\n", "f@(x)", ["log@.clear()"], "len(log@)"),
+    # -- calls by what runs as it is
+    *[(f"called by a function that runs as it is: {read}",
+       "F@ = [1.0]\ndef f@(v, f=1.0, args=2, kwargs=3): return v * f + args + kwargs + F@[0]\n"
+       "ev@ = eval\nimport logging\nlog@, lg@, h@ = [], logging.Logger('way@'), logging.Handler()\n"
+       "lg@.addHandler(h@)\nh@.emit = lambda r: log@.append(r.funcName)\n",
+       f"(print(end=''), {read})[1]", ["F@[0] = 5.0", "log@.clear()"], "str(log@)")
+      for read in ("f@(x, f=F@[0])", "f@(x, args=3, kwargs=F@[0])", "lg@.warning('a')", "ev@('F@[0]')",
+                   "collections.namedtuple('N', 'a').__module__ == __name__",
+                   "type('T', (), {}).__module__ == __name__")],
     # -- results that nobody uses, and what stands before and behind an error
     ("unused index", "t@ = pt.tensor([0, 1])\ndef f@(v):\n    v[t@]\n    return v + 1\n", "f@(x)",
      ["t@[0] = 50", "t@[0] = 0"]),
@@ -522,4 +571,27 @@ WAYS = [
     ("gathered", "t@ = pt.tensor([1, 2])", "x.gather(0, t@)", ["t@[0] = 9", "t@[0] = 0"]),
     ("bernoulli", "t@ = pt.tensor([0.0, 1.0])", "pt.bernoulli(t@)", ["t@[0] = 9.0", "t@[0] = 1.0"]),
     ("multinomial", "t@ = pt.tensor([0.0, 1.0])", "pt.multinomial(t@, 1)", ["t@[1] = -9.0", "t@[0] = 1.0"]),
+]
+# Ways with effects, each for itself: a call refuses to go on behind an effect where it meets what cannot be captured.
+EFFECTS = [
+    *[(f"gradients by tensors that others lead to: {read}",
+       "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.ones(3, requires_grad=True)\n"
+       "def back@(*by):\n    (a@ * 2 + b@ * 3).sum().backward(inputs=list(by))\n    return a@.grad * 1\n", read,
+       ["b@ = a@", "b@ = a@ * 2", "b@ = a@[:]", "b@ = pt.ones(3, requires_grad=True)",
+        "a@ = pt.ones(3, requires_grad=True) * 1"])
+      for read in ("pt.autograd.grad((a@ * 2 + b@ * 3).sum(), [a@, b@])", "back@(a@)",
+                   "pt.autograd.grad((a@ * 2 + b@ * 3).sum(), a@)", "back@(a@, b@)",
+                   "pt.autograd.grad((b@ * 3).sum(), a@, allow_unused=True)")],
+    *[(f"hooks on gradients: {read}",
+       "G@, b@ = [1.0], pt.zeros(3)\na@ = pt.ones(3, requires_grad=True)\nc@ = a@ * 2\n"
+       "def seen@(g):\n    G@[0] += 1\n    b@.add_(1)\ndef back@(v):\n    (v * a@).sum().backward()\n"
+       "    return v * G@[0] + b@\n", read,
+       ["h@ = a@.register_hook(lambda g: g * 2)", "h@ = a@.register_hook(seen@)", "globals().get('h@') and h@.remove()",
+        "h@ = a@.register_post_accumulate_grad_hook(seen@)", "h@ = c@.register_hook(lambda g: g * 3)"],
+       "(G@[0], b@.tolist(), a@.grad)")
+      for read in ("back@(x)", "pt.autograd.grad((x * a@).sum(), a@)", "pt.autograd.grad((x * c@).sum(), c@)")],
+    ("write before an error behind a step",
+     "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.zeros(3)\no@ = pt.optim.SGD([a@], lr=0.1)\n"
+     "def f@(v):\n    o@.step()\n    b@.add_(1)\n    (v * a@).sum().backward()\n    return b@ * 1\n", "f@(x)",
+     ["a@.requires_grad_(False)", "a@.requires_grad_(True)"], "(b@.tolist(), a@.tolist())"),
 ]

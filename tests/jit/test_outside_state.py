@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from _outside_ways import REPLACED, WAYS
+from _outside_ways import EFFECTS, REPLACED, WAYS
 
 import ptcore as pt
 from ptcore.jit.capture import guards
@@ -215,11 +215,11 @@ def test_random_programs(part):
         assert difference is None, f"seed {seed}: {difference}\n{program.setup[len(HEAD):]}"
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda w: w[0].replace(" ", "_"))
+@pytest.mark.parametrize("way", WAYS + EFFECTS, ids=lambda w: w[0].replace(" ", "_"))
 @pytest.mark.filterwarnings("ignore")
 def test_each_way(way, monkeypatch):
     """Each change by itself, all of them behind each other, and other sizes; with checks of both kinds."""
-    for slow, place in ((0, PLACES[0]), (4, PLACES[WAYS.index(way) % len(PLACES)])):
+    for slow, place in ((0, PLACES[0]), (4, PLACES[(WAYS + EFFECTS).index(way) % len(PLACES)])):
         monkeypatch.setattr(guards, "SLOW_CHECKS", slow)
         program = Program([way], [place])
         changes = program.ways[0][3]

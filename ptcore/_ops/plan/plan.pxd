@@ -23,6 +23,7 @@ cdef struct Input:              # the properties of an input in the recording, w
     int64_t offset              # if inputs share the memory: bytes from the storage's start
     int64_t *dims               # sizes, then strides
     bint written, needs_grad
+    bint shown                  # whether a result that is another tensor shows its memory
 
 cdef class Plan:
     cdef pt_plan *p
@@ -40,6 +41,7 @@ cdef class Plan:
     cdef int n_outputs
     cdef object arena
     cdef bint recording, busy, writes_inputs
+    cdef readonly bint shows_inputs     # whether an input is ``shown``
     cdef int default_dtype              # the floating dtype of the thread that recorded
     cdef void **seen                    # a table of storages for ``fits``
     cdef size_t seen_mask

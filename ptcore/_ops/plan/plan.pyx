@@ -304,15 +304,16 @@ cdef class Plan:
         s.of_input = -1
         return s
 
-    def end(self, outputs, list given=None, bint fuse=True):
+    def end(self, outputs, list given=None, bint fuse=True, bint is_inner=False):
         """Ends the recording. The memory of results is new at each run, unless it is that of inputs.
 
-        ``given``: the inputs, so that an output that is an input is returned as the input of a run.
+        ``given``: the inputs, so that an output that is an input is returned as the input of a run. ``is_inner``:
+        whether no user gets the outputs. Otherwise a run refuses leaves that an output shows: a view of one is a leaf.
         """
         cdef int64_t k
         cdef int b
         cdef Spot s
-        cdef set taken = set()
+        cdef set taken = set(), shown = set()       # buffers that outputs show
         self.outputs = []
         for x in outputs:
             if isinstance(x, Tensor):
@@ -344,6 +345,8 @@ cdef class Plan:
             if not isinstance(x, Spot):
                 continue
             b = (<Spot>x).place.buffer
+            if b >= 0 and (<Spot>x).of_input < 0 and not is_inner:
+                shown.add(b)
             if b >= 0 and b not in taken and pt_plan_kind(self.p, b) != PT_BUFFER_BOUND:
                 taken.add(b)
                 self.fresh[self.n_fresh] = b
@@ -352,6 +355,8 @@ cdef class Plan:
         for b in range(self.n_inputs):
             self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
             self.writes_inputs |= self.inputs[b].written
+            self.inputs[b].shown = self.inputs[b].buffer in shown
+            self.shows_inputs |= self.inputs[b].shown
         pt_plan_finish(self.p, fuse)
         self.release()
 
@@ -383,7 +388,8 @@ cdef class Plan:
                     or not is_plain(t)
                     or (grads and ((t.flags & PT_REQUIRES_GRAD) != 0 if not t.flags & PT_VIEW else needs_grad(t))
                         != x.needs_grad)
-                    or (x.written and t.storage.flags & PT_STORAGE_READONLY)):
+                    or (x.written and t.storage.flags & PT_STORAGE_READONLY)
+                    or (x.shown and t.flags & PT_REQUIRES_GRAD)):
                 return False
             if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
                 return False

@@ -455,7 +455,7 @@ def _builtin(r, f, args, kwargs):
         if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
             if f.__name__ != "remove":
                 return r.search(owner, f.__name__, *args)
-            del owner[r.search(owner, "index", *args)]
+            del owner[r.search(owner, "remove", *args)]
             return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
@@ -695,7 +695,9 @@ def context(r, x):
     """A context manager as the rewritten function uses it."""
     if (isinstance(x, GradMode) or type(x) is autocast) and r.source_of(x) is None:
         return x
-    if type(x) is contextlib.nullcontext or is_range(x):
+    if type(x) is contextlib.nullcontext:
+        return contextlib.nullcontext(r.attribute(x, "enter_result"))
+    if is_range(x):
         return x
     found = r.in_class(type(x), "__enter__")
     if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):

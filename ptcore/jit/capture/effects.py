@@ -11,13 +11,14 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import entry
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
-from ptcore.jit._entry import AddGradients, CallMethod, PutGradient
+from ptcore.jit._entry import AddGradients, CallMethod, PutGradient, has_gradient_hooks
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
 from ptcore.optim.optimizer import Optimizer
 from ptcore.optim.scheduler import LRScheduler
 
+PAIRS = 64                              # more tensors than make so many are guarded to be distinct all at once
 # Objects whose methods change them, and the methods that are called as they are.
 OUTSIDE = ((Optimizer, ("step", "zero_grad")), (LRScheduler, ("step",)))
 
@@ -225,7 +226,10 @@ class Grads:
         originals = c.recorder.originals
         seeds = entry.seeds_of("backward", tensors, grad_tensors, False)
         stands = [s for s, _ in c.recorder.stands.values() if s.requires_grad]
-        leaves = [*stands, *[s for s in self.own if s.requires_grad]] if inputs is None else inputs
+        leaves = [*stands, *[s for s in self.own if s.requires_grad]]
+        if inputs is not None:
+            leaves = list({id(s): s for s in inputs}.values())
+            self.alone(tensors, leaves)
         found = run_backward(tensors, seeds, retain_graph, False, leaves, False) if leaves else []
         effect = Gradients()
         for s, g in zip(leaves, found):
@@ -246,6 +250,31 @@ class Grads:
         self.walked = True
         if effect.leaves:
             c.add_effect(effect)
+
+    def alone(self, tensors, inputs):
+        """Guards that the gradients by some tensors, of which a walk from ``tensors`` asks, are those of a capture.
+
+        They are not where another input of the program is the same tensor, or was computed of it.
+        """
+        r = self.capture.recorder
+        asked = [s for s in inputs if id(s) in r.originals]
+        met, todo = set(), [t.grad_fn for t in tensors]
+        while todo:
+            n = todo.pop()
+            if n is not None and id(n) not in met:
+                met.add(id(n))
+                todo += [edge for edge, _ in n.next_functions]
+        stands = [(s, source) for s, source in r.stands.values() if s.requires_grad]
+        for s, _ in stands:
+            if not r.original(s).is_leaf and id(s.grad_fn) in met and any([other is not s for other in asked]):
+                raise Unsupported("the gradient leads to what was computed outside of it")
+        pairs = [(r.source_of_any(s), source) for s in asked for other, source in stands if other is not s
+                 and other.dtype is s.dtype and other.ndim == s.ndim]
+        if len(pairs) > PAIRS:
+            r.keyed.add(Tensor)
+            return
+        for first, second in pairs:
+            r.guard("not same", first, second)
 
     def of(self, s):
         """The gradient of a leaf that the program made, or None."""
@@ -273,6 +302,17 @@ def history_of(s, ends, first, functions=()):
         met.add(id(n))
         todo += [edge for edge, _ in n.next_functions]
     return False, is_older
+
+
+def _grad_of(r, outputs, inputs, *args, **kwargs):
+    made = calls.as_it_is(r, entry.grad, (outputs, inputs, *args), kwargs)
+    outputs, inputs = [[calls.native(r, v) for v in ([x] if isinstance(x, Tensor) else r.elements(
+        x.values() if isinstance(x, dict) else x))] for x in (outputs, inputs)]
+    outputs, inputs = [[s for s in x if isinstance(s, Tensor)] for x in (outputs, inputs)]
+    if any([has_gradient_hooks(r.original(s)) for s in inputs if id(s) in r.originals]):
+        r.unsupported("it asks for a gradient that hooks from outside see")
+    r.capture.grads.alone(outputs, inputs)
+    return made
 
 
 def _backward_of(r, tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None,
@@ -317,5 +357,4 @@ def _zero_grad_of(r, module, set_to_none=True):
 
 
 calls.PYTHON |= {ptcore.autograd.backward: _backward_of, Tensor.backward: _backward_method,
-                 Tensor.register_hook: _register_hook,
-                 Module.zero_grad: _zero_grad_of}
+                 ptcore.autograd.grad: _grad_of, Tensor.register_hook: _register_hook, Module.zero_grad: _zero_grad_of}

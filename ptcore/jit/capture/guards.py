@@ -7,7 +7,7 @@ fetches the tensors that the segment takes.
 import types
 import weakref
 
-from ptcore.jit._entry import Check, Guards, Look
+from ptcore.jit._entry import Check, Guards, Look, has_gradient_hooks
 from ptcore.jit.capture.kinds import is_heap_type, value_base
 
 
@@ -121,17 +121,20 @@ def _short(x):
 class TensorLook:
     """The facts about a tensor that a captured program relies on: everything except values."""
 
-    __slots__ = ("cls", "device", "dtype", "dynamic", "is_leaf", "look", "requires_grad", "shape", "stride")
+    __slots__ = ("cls", "device", "dtype", "dynamic", "is_hooked", "is_leaf", "look", "requires_grad", "shape",
+                 "stride")
 
     def __init__(self, t, dynamic=()):
         self.cls, self.dtype, self.device = type(t), t.dtype, t.device
         self.shape, self.stride = tuple(t.shape), tuple(t.stride())
         self.requires_grad, self.is_leaf, self.dynamic = t.requires_grad, t.is_leaf, tuple(dynamic)
+        self.is_hooked = has_gradient_hooks(t)
         self.look = None if self.dynamic else Look(t)
 
     def matches(self, t):
         if (type(t) is not self.cls or t.dtype is not self.dtype or t.requires_grad is not self.requires_grad
-                or t.device != self.device or (self.requires_grad and t.is_leaf is not self.is_leaf)):
+                or t.device != self.device or (self.requires_grad and t.is_leaf is not self.is_leaf)
+                or has_gradient_hooks(t) is not self.is_hooked):
             return False
         if not self.dynamic:
             return t.shape == self.shape and t.stride() == self.stride
@@ -145,6 +148,8 @@ class TensorLook:
         for name in ("dtype", "device", "requires_grad", "is_leaf"):
             if getattr(t, name) != getattr(self, name):
                 return f"{name} {getattr(t, name)}, not {getattr(self, name)}"
+        if has_gradient_hooks(t) is not self.is_hooked:
+            return "no hooks on its gradient" if self.is_hooked else "hooks on its gradient"
         if tuple(t.shape) != self.shape:
             return f"shape {list(t.shape)}, not {list(self.shape)}"
         return f"strides {t.stride()}, not {self.stride}"

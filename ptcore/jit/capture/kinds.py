@@ -36,6 +36,8 @@ OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      
 # Immutable values that are fully described by equality.
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,
           ptcore.device, ptcore.Size, ptcore.memory_format}
+# Classes of which each value is one object.
+SINGLE = {bool, type(None), type(Ellipsis), type(NotImplemented), ptcore.dtype, ptcore.memory_format}
 # Others of that kind, whose text says all that equality may not.
 EXACT = {decimal.Decimal, datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone}
 VALUE_BASES = (int, float, complex, str, bytes, *EXACT)
@@ -99,6 +101,17 @@ def is_value(x):
     """Whether ``x`` is guarded by value. Structured numbers of NumPy are not: they can be written to."""
     cls = type(x)
     return cls in VALUES or cls in EXACT or (isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)))
+
+
+def is_single(x):
+    """Whether all values that equal ``x`` and have its class are one object."""
+    cls = type(x)
+    return cls in SINGLE or (cls is int and -5 <= x <= 256) or (cls in (str, bytes, tuple) and not x)
+
+
+def is_nan(x):
+    """Whether ``x`` is a value that is not equal to itself. A container finds it by its identity alone."""
+    return type(x) is not str and is_value(x) and x != x
 
 
 def value_base(cls):

@@ -11,7 +11,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.operators import COMPARED
 from ptcore.jit.capture import builtin, calls
-from ptcore.jit.capture.guards import ABSENT
+from ptcore.jit.capture.guards import ABSENT, same_value
 from ptcore.jit.capture.kinds import (
     NUMBERS,
     OBJECTS,
@@ -21,13 +21,17 @@ from ptcore.jit.capture.kinds import (
     is_generated,
     is_heap_type,
     is_mapping,
+    is_nan,
     is_sequence,
+    is_single,
+    is_value,
     value_base,
 )
 from ptcore.jit.capture.rewrite import NAMESPACE
 from ptcore.jit.capture.tracer import Stop
 
 KEYS = type({}.keys()), type(OrderedDict().keys())
+KEYED = (*SETS, *KEYS)
 ITEMS = type({}.values()), type({}.items()), type(OrderedDict().values()), type(OrderedDict().items())
 
 
@@ -237,6 +241,9 @@ class Operators:
                 if type(y) in VALUES and (self.by_identity(x) or (type(x) in calls.CONTAINERS
                                                                   and type(y) in (int, float, bool, str, type(None)))):
                     return name == "ne"
+        if isinstance(a, KEYED) and isinstance(b, KEYED):
+            a, b = [set(map(self.key, self.elements(x))) for x in (a, b)]
+            return getattr(operator, name)(a, b)
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def by_identity(self, x):
@@ -245,6 +252,8 @@ class Operators:
     def same(self, a, b):
         """``a is b``, guarded where both are from outside."""
         a, b = [x.guard() if type(x) in NUMBERS else x for x in (a, b)]     # small numbers are one object each
+        if type(a) is type(b) and is_value(a) and not is_single(a) and same_value(a, b):
+            self.unsupported(f"it asks whether two values are one object, which are both {a!r}")
         first, second = self.source_of_any(a), self.source_of_any(b)
         found = a is b
         if first is not None and second is not None and first is not second \
@@ -257,6 +266,29 @@ class Operators:
             real = self.originals.get(id(x))
             return None if real is None else self.stands[id(real)][1]
         return self.source_of(x)
+
+    def key(self, x):
+        """Guards an object that is put into a set or used as a key; returns the key."""
+        if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
+            for v in self.elements(x):
+                self.key(v)
+        elif isinstance(x, Tensor):
+            self.keyed.add(Tensor)
+        elif type(x) is types.MethodType:
+            for part in calls.parts_of_method(self, x):
+                self.key(part)
+        elif is_value(x):
+            if is_nan(x):
+                self.unsupported("it uses NaN as a key, which is found by its identity")
+        else:
+            if self.source_of(x) is not None:
+                self.keyed.add(type(x))
+            self.hashed(x)
+        return x
+
+    def keys(self, x):
+        """The elements of ``*x`` as keys of a set."""
+        return [self.key(v) for v in self.elements(x)]
 
     def hashed(self, x):
         """Guards the values that the hash of an object is computed from, and that it is compared by."""
@@ -285,6 +317,8 @@ class Operators:
         source, cls = self.source_of(x), type(x)
         if cls in SETS or is_mapping(x):
             self.key(item)
+            if source is None and not is_heap_type(cls):
+                return item in x
         if isinstance(x, Tensor) and self.replaced(x, "__contains__") is None:
             return operator.contains(self.known_tensor(x), self.native(item))
         if source is not None and (is_mapping(x) or cls in SETS):
@@ -308,6 +342,8 @@ class Operators:
 
     def is_equal(self, a, b):
         """Whether two elements are equal to a container: the same object, or equal."""
+        if (type(a) in NUMBERS or is_value(a)) and (type(b) in NUMBERS or is_value(b)) and not is_nan(a):
+            return self.truth(self.compare("eq", a, b))
         return self.same(a, b) or self.truth(self.compare("eq", a, b))
 
     def compare_containers(self, a, b):
@@ -319,20 +355,25 @@ class Operators:
                 if self.length(a) != self.length(b):
                     return False
                 return all([self.is_equal(x, y) for x, y in zip(self.elements(a), self.elements(b))])
+        if isinstance(a, KEYED) and isinstance(b, KEYED):
+            return set(map(self.key, self.elements(a))) == set(map(self.key, self.elements(b)))
         if type(a) is type(b) is dict:
             a, b = self.read(a), self.read(b)
             return len(a) == len(b) and all([k in b and self.is_equal(v, b[k]) for k, v in a.items()])
         return NotImplemented
 
     def search(self, items, name, x, start=0, stop=None):
-        """``items.count(x)`` or ``items.index(x, ...)`` of a list, a tuple or a deque."""
+        """``items.count(x)``, ``items.index(x, ...)`` or the place for ``items.remove(x)`` of a list, a tuple or a
+        deque."""
         places = range(len(items))[start:stop]
         if name == "count":
             return sum([self.is_equal(items[k], x) for k in places])
         for k in places:
             if self.is_equal(items[k], x):
                 return k
-        raise ValueError(f"{calls.name_of(x) if callable(x) else x!r} is not in the {type(items).__name__}")
+        if not is_value(x):
+            self.unsupported(f"it looks for an object of class {type(x).__name__} where there is none")
+        return getattr(type(items)(), name)(x)      # raises
 
     def chain(self, first, *pairs):
         result = True
@@ -394,5 +435,6 @@ class Operators:
         name = space.get("__name__", "")
         if isinstance(error, RuntimeError) or self.capture.symbolic:    # no guard says which symbols raise it
             self.unsupported(f"it handles an error that an operation raised: {error}")
-        elif is_named and name.startswith("ptcore.") and not name.startswith("ptcore.jit.capture."):
+        elif is_named and name.startswith("ptcore.") and (      # the recorder's own have Python's text but for calls
+                not name.startswith("ptcore.jit.capture.") or isinstance(error, TypeError)):
             self.unsupported(f"it reads an error that an operation raised: {error}")

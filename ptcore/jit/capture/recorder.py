@@ -78,7 +78,10 @@ class Recorder(Operators):
         self.capture.program.add(kind, source, expected, user_at() if self.capture.located else None)
 
     def unsupported(self, reason):
-        raise Unsupported(reason)
+        stop, closing = Unsupported(reason), sys.exc_info()[1]
+        if isinstance(closing, GeneratorExit):      # the interpreter would report and drop another error
+            raise closing
+        raise stop
 
     def constant(self, x, text=None):
         """Registers an object that a guarded object always refers to; reads of it are guarded."""
@@ -518,19 +521,6 @@ class Recorder(Operators):
 
     # -- elements ------------------------------------------------------------------------------------------------
 
-    def key(self, x):
-        """Guards an object that is put into a set or used as a key; returns the key."""
-        if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
-            for v in self.elements(x):
-                self.key(v)
-        elif isinstance(x, Tensor):
-            self.keyed.add(Tensor)
-        elif type(x) not in VALUES:
-            if self.source_of(x) is not None:
-                self.keyed.add(type(x))
-            self.hashed(x)
-        return x
-
     def index(self, x):
         """An index or a part of a slice, as native code would ask it for its number."""
         if type(x) is int or x is None or isinstance(x, (Tensor, NUMBERS)):
@@ -545,10 +535,6 @@ class Recorder(Operators):
         if not isinstance(found, types.FunctionType):
             return self.native(x)
         return self.answer(found, x, (int, SymInt))
-
-    def keys(self, x):
-        """The elements of ``*x`` as keys of a set."""
-        return [self.key(v) for v in self.elements(x)]
 
     def item(self, x, index):
         if isinstance(x, Tensor) and self.replaced(x, "__getitem__") is None:

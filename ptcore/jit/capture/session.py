@@ -22,7 +22,15 @@ from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_sequence, is_value
 from ptcore.jit.capture.recorder import Recorder
-from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
+from ptcore.jit.capture.tracer import (
+    CaptureTracer,
+    Feed,
+    Unsupported,
+    _Detached,
+    latest,
+    requires_grad_,
+    set_grad_enabled,
+)
 from ptcore.nn.parameter import Parameter
 
 
@@ -166,6 +174,7 @@ class Capture:
         if not self.symbolic:
             self.varying = {}
         self.segments, self.results, self.ran = [], (), []
+        self.is_running = False         # whether a segment runs, or has raised an error
         self.values = []                # the value read at the end of each segment but the last
         self.program = Program()
         self.places, self.numbers = [], {}
@@ -188,8 +197,14 @@ class Capture:
         inside = [r.track(x, Source("argument", None, k, name))
                   for k, (x, name) in enumerate(zip(self.flat, self.names))]
         self.hooks = hooks_of_saved()
+        before, latest.stop = latest.stop, None
         with self.tracer, SavedBy(()):
-            result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
+            try:
+                result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
+                if latest.stop is not None:
+                    raise latest.stop
+            finally:
+                latest.stop = before
             builder = Builder(self)
             template = builder.form(result)
             nodes = [self.tracer.argument(x)[1] for x in builder.outputs]
@@ -277,7 +292,7 @@ class Capture:
             return self.path[depth][2]
         inputs = tuple([s.fetch(self.flat) for s in segment.program.inputs])
         arguments = segment.arguments(inputs, self.results)
-        now = is_grad_enabled()
+        now, self.is_running = is_grad_enabled(), True
         set_mode(segment.entry_grad)
         try:
             with aside(), SavedBy(self.hooks):
@@ -292,6 +307,7 @@ class Capture:
                 for effect in segment.effects:
                     if effect.perform(inputs, results) is not None:
                         raise Unsupported(f"{effect.name}() of {type(inputs[effect.owner]).__name__} returns something")
+                self.is_running = False
                 return results
         finally:
             set_mode(now)
@@ -302,6 +318,15 @@ class Capture:
             if isinstance(arguments[k], Tensor):
                 self.ran.append(restored(arguments[k]))
         self.ran += [effect.kept(inputs) for effect in segment.effects]
+
+    def write_out(self):
+        """Makes the writes and effects of a program that has raised an error, for captures that cannot be undone."""
+        if self.is_running or len(self.segments) < len(self.path):
+            return                          # a segment raised the error, or nothing is new
+        nodes = []
+        with self.tracer, SavedBy(()):
+            self.place_results(nodes)
+        self.execute(self.close(nodes, None, {}))
 
     def undo(self):
         """Takes back the writes of this capture's segments."""

@@ -1,5 +1,6 @@
 """The tracer of rewritten functions: rows become nodes, values from outside become inputs, and a read of a value ends a
 segment."""
+import threading
 import weakref
 
 import ptcore
@@ -24,8 +25,21 @@ DETACH_ID, TO_DEVICE = op_id("detach"), op_id("to_device")
 PLACED = {op_id(name) for name in ("as_strided", "as_strided_of", "as_strided_copy", "as_strided_scatter")}
 
 
+class Latest(threading.local):
+    """The last reason for which this thread's capture is to end."""
+
+    stop = None
+
+
+latest = Latest()
+
+
 class Stop(BaseException):
-    """Ends a capture; the user's handlers do not catch it."""
+    """Ends a capture; the user's handlers do not catch it.
+
+    The interpreter drops one that is raised while it closes a generator that nobody refers to, so ``Capture`` looks at
+    ``latest`` as well.
+    """
 
 
 class Unsupported(Stop):
@@ -34,6 +48,7 @@ class Unsupported(Stop):
     def __init__(self, reason, where=None):
         super().__init__(reason)
         self.reason, self.where = reason, where or user_at()
+        latest.stop = self
 
 
 class Sourceless(Unsupported):
