@@ -386,6 +386,26 @@ class _Refuse(Function):
         raise RuntimeError(ctx.why)
 
 
+class _Underived(Function):
+    """A view of a value whose derivative by ``args`` raises, in forward mode too."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, why, *args):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.why = inputs[1]
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError(ctx.why)
+
+    jvp = backward
+
+
 class _Unknown(Function):
     """Returns the value; its derivative is unknown, NaN, where a mask holds."""
 

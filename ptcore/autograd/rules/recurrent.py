@@ -4,7 +4,7 @@ from ptcore._ops.functions import recurrent_layer as layer
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
 from ptcore._tensor import Tensor
-from ptcore.autograd.function import Function
+from ptcore.autograd.function import _Underived
 from ptcore.autograd.helpers import fused as fused_or
 from ptcore.autograd.helpers import zeros_for
 from ptcore.autograd.rules import SMALLER, vjp
@@ -50,32 +50,16 @@ def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2
             sum_of(hidden, 0) if needs & 16 else None, down)
 
 
-class _Underived(Function):
-    """A view of a result whose derivative by ``args`` raises."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, *args):
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, *grads):
-        raise RuntimeError("recurrent_layer_backward: the backward of a recurrent layer that a graph holds has no "
-                           "derivative; take the second derivative in the function that is traced")
-
-    jvp = backward
+_REFUSED = ("recurrent_layer_backward: the backward of a recurrent layer that a graph holds has no derivative; take "
+            "the second derivative in the function that is traced")
 
 
 def _recurrent_layer_backward(*args):
     """The inputs of the gates are not among the arguments: the values, whose derivative raises."""
     found = fused(*[x.detach() if isinstance(x, Tensor) else x for x in args])
     given = [x for x in args if isinstance(x, Tensor)]
-    return tuple([r if r is None or not r.dtype.is_floating_point else _Underived.apply(r, *given) for r in found])
+    return tuple([r if r is None or not r.dtype.is_floating_point else _Underived.apply(r, _REFUSED, *given)
+                  for r in found])
 
 
 SMALLER["recurrent_layer_backward"] = _recurrent_layer_backward
