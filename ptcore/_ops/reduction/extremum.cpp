@@ -43,7 +43,8 @@ struct value_op {
     void run(state &s, const E *x, int64_t n, int64_t) const {
         if constexpr (IS_NARROW<E>) {
             E best = s;
-            for (int64_t i = 0; i < n; ++i) best = MAX ? std::max(best, x[i]) : std::min(best, x[i]);
+            for (int64_t i = 0; i < n; ++i)
+                best = MAX ? std::max(best, x[i]) : std::min(best, x[i]);
             s = best;
         } else {
             s = fold_type::apply(s, fold<fold_type>(x, n, identity()));
