@@ -211,3 +211,15 @@ def test_programs():
         with np.errstate(all="ignore"):
             compared += check(names, seed, (5, 4, 1))
     assert compared > 4 * PROGRAMS
+
+
+def test_traced_gradient_of_complex_logcumsumexp():
+    """Its gradient is 0 where that of the result is, and a graph of it has derivatives there."""
+    def f(x):
+        return pt.view_as_real(pt.logcumsumexp(x, 0)[:2]).sum()
+    x = pt.complex(A[:4], B[:4])
+    d = pt.complex(B[:4], A[:4])
+    graph = make_fx(grad(f))(x)
+    want = (grad(f)(x + STEP * d) - grad(f)(x - STEP * d)) / (2 * STEP)
+    np.testing.assert_allclose(jvp(graph, (x,), (d,))[1].numpy(), want.numpy(), atol=1e-7)
+    assert graph(x)[2:].tolist() == [0, 0]

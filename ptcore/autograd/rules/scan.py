@@ -7,7 +7,6 @@ from ptcore._ops.functions import (
     exp,
     flip,
     gather,
-    log,
     logcumsumexp_slope,
     masked_fill,
     real,
@@ -94,18 +93,14 @@ def cummax_forward(t, out1, dim):
 @vjp("logcumsumexp")
 @again("logcumsumexp")
 def logcumsumexp(g, input, out, dim):
-    """``exp(input) * (sum of g / exp(out) from here on)``. A recorded backward adds by halves. That of complex numbers
-    is otherwise computed in logarithms, which have no derivative where g is 0.
+    """``exp(input) * (sum of g / exp(out) from here on)``. A recorded backward, and that of complex numbers, adds by
+    halves: logarithms have no derivative where g is 0.
     """
-    if not input.shape:
+    if not input.shape or not input.shape[dim]:
         return g
-    if differentiated() and input.shape[dim]:
+    if differentiated() or out.dtype.is_complex:
         return _by_halves(g, input, out, dim)
-    if not out.dtype.is_complex:
-        return logcumsumexp_slope(g, input, dim)
-    out = masked_fill(out, real(out) == float("-inf"), 0)
-    behind = flip(logcumsumexp_of(flip(log(conj_of(g)) - out, (dim,)), dim), (dim,))
-    return conj_of(exp(behind + input))
+    return logcumsumexp_slope(g, input, dim)
 
 
 def _ratios(out, dim):
