@@ -600,8 +600,13 @@ def linalg_householder_product(A, tau):
     op = "linalg_householder_product"
     _matrices(op, "A", A)
     _numbers(op, A)
-    if not (written_or_differentiated(A) or written_or_differentiated(tau)):
+    if not (differentiated(A) or differentiated(tau)):
         return _linalg_householder(A, tau)
+    return householder_by_ops(A, tau)
+
+
+def householder_by_ops(A, tau):
+    """``_linalg_householder`` as ops that have derivatives."""
     check_sizes(_HOUSEHOLDER, (A, tau))
     m, n = A.shape[-2:]
     Q = eye(m, n, dtype=A.dtype, device=A.device)

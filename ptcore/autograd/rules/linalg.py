@@ -35,9 +35,10 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
+from ptcore._ops.linalg.bodies import householder_by_ops
 from ptcore.autograd.helpers import adjoint_of as adjoint
 from ptcore.autograd.helpers import conj_of, differentiated, known, zeros_among
-from ptcore.autograd.rules import jvp, vjp
+from ptcore.autograd.rules import SMALLER, jvp, vjp
 
 
 def skew(x):
@@ -595,3 +596,6 @@ def slogdet_forward(t, A, out):
     if not A.dtype.is_complex:
         return None, trace
     return out * imag(trace) * 1j, real(trace)
+
+
+SMALLER["_linalg_householder"] = householder_by_ops

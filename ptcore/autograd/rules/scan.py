@@ -31,8 +31,8 @@ def cumsum_from_end(x, dim):
 def cumprod(g, input, out, dim):
     """Gradient along a line with zeros. Before the first zero it is ``sum(g * out) / input`` over the elements from
     here on. At the first zero it is the same sum with the zero left out of the products. Behind it the gradient is 0.
-    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros uses
-    products instead.
+    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros, and
+    one of which the data are not known (a graph of it may be differentiated), uses products instead.
     """
     if not input.shape:
         return g
@@ -40,7 +40,7 @@ def cumprod(g, input, out, dim):
     some = zeros_among(zero)
     if some is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
-    if some is not False and differentiated():
+    if some is None or differentiated():
         return _by_products(g, input, dim)
     count = cumsum(zero, dim)
     first = zero & (count == 1)
@@ -52,15 +52,13 @@ def cumprod(g, input, out, dim):
 
 
 def _by_products(g, input, dim):
-    """Line by line: the product of earlier elements times ``g[k] + input[k + 1] * (the same for k + 1)``."""
-    factors = [conj_of(x) for x in unbind(input, dim)]
-    parts = list(unbind(g, dim))
-    left = [None]
-    for x in factors[:-1]:
-        left.append(x if left[-1] is None else left[-1] * x)
-    for k in range(len(parts) - 2, -1, -1):
-        parts[k] = parts[k] + factors[k + 1] * parts[k + 1]
-    return stack([p if x is None else p * x for p, x in zip(parts, left)], dim)
+    """The product of earlier elements times ``g[k] + input[k + 1] * (the same for k + 1)``."""
+    n, factors = input.shape[dim], conj_of(input)
+    if n < 2:
+        return g
+    before = cumprod_of(slice(factors, dim, 0, n - 1), dim)
+    behind = _carried(g, slice(factors, dim, 1, n), dim)
+    return cat([slice(behind, dim, 0, 1), before * slice(behind, dim, 1, n)], dim)
 
 
 @jvp("cumprod")
