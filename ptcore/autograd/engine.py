@@ -235,9 +235,9 @@ class Run:
         if self.inputs is not None:
             place = self.place(t)
             if place >= 0:
-                g = of_shape(t, g)
+                fitting = of_shape(t, g)        # `g` itself would have a reference more, and be copied into a leaf
                 held = self.found[place]
-                self.found[place] = g if held is None else held + g
+                self.found[place] = fitting if held is None else held + fitting
             return None
         if has_hooks(t) or (self.waiting is not None and id(t) in self.waiting):
             entry = self.expected(t)
