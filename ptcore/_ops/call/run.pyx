@@ -50,18 +50,30 @@ cdef object call_with(int op, tuple args, object out):
     return call(op, PySequence_Fast_ITEMS(args), <int>len(args), out)
 
 
+cdef bint has_recorded_form(int op, PyObject **args, int n) except -1:
+    """Whether a recorded call of a fused gradient is made of smaller ops."""
+    cdef int k
+    if VJPS[op] is None:
+        return False
+    for k in range(n):
+        if isinstance(<object>args[k], Tensor) and needs_grad(<Tensor>args[k]):
+            return True
+    return False
+
+
+cdef list list_of(PyObject **args, int n):
+    return [<object>args[k] for k in range(n)]
+
+
 cdef object call(int op, PyObject **args, int n, object out):
     """Runs a structured op on its arguments in the order of the row."""
     cdef Call c
-    if not info(op).differentiable and pt_tls.grad_enabled and out is None and VJPS[op] is not None:
-        for k in range(n):
-            x = <object>args[k]
-            if isinstance(x, Tensor) and needs_grad(<Tensor>x):
-                return VJPS[op](*[<object>args[j] for j in range(n)])
     if out is not None and info(op).out_rule == PT_OUT_OWN and isinstance(out, Tensor):
         asked = asked_dtype(op, args, n, (<Tensor>out).dtype)
         args = PySequence_Fast_ITEMS(asked)
     begin(&c, op, args, n)
+    if not c.o.differentiable and pt_tls.grad_enabled and out is None and has_recorded_form(op, args, n):
+        return VJPS[op](*list_of(args, n))
     if read(&c):
         return complete(&c, out)
     return call_of_any(&c, out)
