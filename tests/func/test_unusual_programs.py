@@ -223,16 +223,3 @@ def test_traced_gradient_of_complex_logcumsumexp():
     want = (grad(f)(x + STEP * d) - grad(f)(x - STEP * d)) / (2 * STEP)
     np.testing.assert_allclose(jvp(graph, (x,), (d,))[1].numpy(), want.numpy(), atol=1e-7)
     assert graph(x)[2:].tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("make", [lambda f, x: make_fx(f)(x), lambda f, x: pt.jit.trace(f, (x,))])
-@pytest.mark.parametrize("f", [
-    lambda x: (pt.cumprod(x, 0) * pt.arange(1.0, 7)).sum(), lambda x: x.prod(), lambda x: x.reshape(2, 3).prod(1).sum(),
-    lambda x: (pt.cumprod(x.reshape(2, 3), 1) * pt.arange(6.0).reshape(2, 3)).sum()])
-def test_traced_gradients_of_products_with_zeros(f, make):
-    """A graph of a gradient does not know whether there are zeros, and may be differentiated."""
-    x, d = pt.tensor([1.0, 0.0, 2.0, 3.0, 0.0, 1.5], dtype=pt.float64), pt.arange(6.0, dtype=pt.float64)
-    want = (grad(f)(x + STEP * d) - grad(f)(x - STEP * d)) / (2 * STEP)
-    graph = make(grad(f), x)
-    np.testing.assert_allclose(graph(x).numpy(), grad(f)(x).numpy(), rtol=1e-14)
-    np.testing.assert_allclose(jvp(graph, (x,), (d,))[1].numpy(), want.numpy(), atol=1e-7)

@@ -93,15 +93,14 @@ def _products_of_others(x, dims):
 def prod_dims(g, input, out, dim, keepdim):
     """Without zeros, g * out / input. With one zero, its gradient is g times the product of the others; with two, all
     gradients are 0. These zeros are constants, which would be wrong for a second derivative, so a recorded backward of
-    data with zeros, and one of which the data are not known (a graph of it may be differentiated), uses products from
-    both sides."""
+    data with zeros uses products from both sides."""
     zero = input == 0
     some = zeros_among(zero)
     if some is False:
         g, out = restored(g, input.shape, dim, keepdim), restored(out, input.shape, dim, keepdim)
         return g * conj_of(out / input)
     # Where another factor is infinite, out is NaN, but some of the products of the others are not.
-    if input.shape and (some is None or differentiated() or zeros_among(out != out)):
+    if input.shape and some is not False and (differentiated() or (some and zeros_among(out != out))):
         return restored(g, input.shape, dim, keepdim) * conj_of(_products_of_others(input, dim))
     count = sum_of(zero, dim, True)
     others = prod_of(masked_fill(input, zero, 1), dim, True)

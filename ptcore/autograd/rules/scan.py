@@ -31,8 +31,8 @@ def cumsum_from_end(x, dim):
 def cumprod(g, input, out, dim):
     """Gradient along a line with zeros. Before the first zero it is ``sum(g * out) / input`` over the elements from
     here on. At the first zero it is the same sum with the zero left out of the products. Behind it the gradient is 0.
-    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros, and
-    one of which the data are not known (a graph of it may be differentiated), uses products instead.
+    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros uses
+    products instead.
     """
     if not input.shape:
         return g
@@ -40,7 +40,7 @@ def cumprod(g, input, out, dim):
     some = zeros_among(zero)
     if some is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
-    if some is None or differentiated():
+    if some is not False and differentiated():
         return _by_products(g, input, dim)
     count = cumsum(zero, dim)
     first = zero & (count == 1)
