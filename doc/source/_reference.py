@@ -70,7 +70,7 @@ FURTHER = {
     "fx": ("ptcore.fx.node.ArgsKwargsPair",),
     "jit": ("ptcore.compiler.ExplainOutput", "ptcore.jit.capture.explain.BreakReason"),
     "library": ("ptcore.library.tag.Tag",),
-    "misc": ("ptcore._errors.ShapeError", "ptcore._errors.DeviceError"),
+    "misc": ("ptcore._errors.ShapeError", "ptcore._errors.DeviceError", "ptcore.utils.swap_tensors"),
 }
 
 
