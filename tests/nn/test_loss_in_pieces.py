@@ -94,5 +94,5 @@ def test_arguments_that_are_written_to_before_the_backward(which):
     loss = F.linear_cross_entropy(x, w, target, linear_bias=b, options=options)
     with pt.no_grad():
         (x, w, b, target)[which].mul_(0)
-    with pytest.raises(RuntimeError, match=r"one of the variables .* modified by an inplace"):
+    with pytest.raises(RuntimeError, match=r"linear_cross_entropy: one of the variables .* modified by an inplace"):
         loss.backward()

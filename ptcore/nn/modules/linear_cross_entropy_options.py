@@ -92,17 +92,16 @@ class LinearCrossEntropyOptions:
         read = [t for t in (x, matrix, bias, target, share) if t is not None and not t.is_inference()]
         versions = [t._version for t in read]
 
-        def piece(x, target):
+        def piece(i):
             if versions != [t._version for t in read]:      # the backward would compute with other values
                 raise RuntimeError("linear_cross_entropy: one of the variables needed for gradient computation has "
                                    "been modified by an inplace operation: an argument was written to after the call; "
                                    "clone() it before the call, or write to a copy")
-            return cross_entropy(linear(x, matrix, bias), target, share, reduction=each, ignore_index=ignore_index,
-                                 label_smoothing=label_smoothing)
+            return cross_entropy(linear(x[i:i + rows], matrix, bias), target[i:i + rows], share, reduction=each,
+                                 ignore_index=ignore_index, label_smoothing=label_smoothing)
 
         rows = self.rows(x.shape[0], *linear_weight.shape[::-1], given)
-        losses = [checkpoint(piece, x[i:i + rows], target[i:i + rows], use_reentrant=False)
-                  for i in range(0, x.shape[0], rows)]
+        losses = [checkpoint(piece, i, use_reentrant=False) for i in range(0, x.shape[0], rows)]
         if reduction == "none":
             loss = cat(losses) if losses else x.new_zeros((0,))
             return (loss[0] if single else loss).to(given)
