@@ -134,13 +134,44 @@ def set_data(Tensor t, Tensor data not None):
         told(TOLD_CHANGED, "data", t)
 
 
-def swap_contents(Tensor a not None, Tensor b not None):
-    """Gives each of two tensors what the other holds: memory and geometry, history, gradient, hooks and the user's
-    attributes. Classes stay, and whatever else refers to the two, which :func:`swap_tensors` looks at before."""
+cdef int swap_classes(object a, object b) except -1:
+    of_a, of_b = type(a), type(b)
+    a.__class__ = of_b
+    try:
+        b.__class__ = of_a
+    except BaseException:
+        a.__class__ = of_a
+        raise
+    return 0
+
+
+cdef int swap_slot(object a, object b, str name) except -1:
+    """Exchanges a member of a class with slots, which either object may lack."""
+    of_a, of_b = getattr(a, name, NotImplemented), getattr(b, name, NotImplemented)
+    for t, value in ((a, of_b), (b, of_a)):
+        if value is not NotImplemented:
+            setattr(t, name, value)
+        elif hasattr(t, name):
+            delattr(t, name)
+    return 0
+
+
+def swap_contents(Tensor a not None, Tensor b not None, slots, list ends):
+    """Gives each of two tensors what the other holds: class, members, memory and geometry, history, gradient, hooks and
+    the user's attributes. Whatever else refers to the two stays, which :func:`swap_tensors` looks at before; edges of
+    ``ends``, each a node, a number and a tensor, get that tensor as their end.
+
+    No Python code runs in between, so that an interrupt comes before or after.
+    """
     cdef uint32_t flags = a.flags
     cdef int64_t[10] kept
     cdef int64_t *dims = a.dims
     cdef bint near = a.dims == &a.inline_dims[0]
+    swap_classes(a, b)
+    for name in slots:
+        swap_slot(a, b, name)
+    for node, i, end in ends:
+        (<Node?>node).set_edge(i, end, 0)
     forget_cast(a)
     forget_cast(b)
     track(a)

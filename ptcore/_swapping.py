@@ -68,28 +68,11 @@ def _check(t, name, owners):
     return edges
 
 
-def _put_end(node, i, end):
-    if i < 3:
-        setattr(node, f"e{i}", end)
-    else:
-        node.emore[i - 3] = end, 0
-
-
-def _exchange(t1, t2, name):
-    one = getattr(t1, name)
-    setattr(t1, name, getattr(t2, name))
-    setattr(t2, name, one)
-
-
-def _exchange_slot(t1, t2, name):
-    if hasattr(t1, name) and hasattr(t2, name):
-        _exchange(t1, t2, name)
-        return
-    for a, b in ((t1, t2), (t2, t1)):
-        if hasattr(a, name):
-            setattr(b, name, getattr(a, name))
-            delattr(a, name)
-            return
+def _end_of(t):
+    """The end of an edge that led to a tensor; it raises when a gradient comes to it."""
+    end = t.detach().as_subclass(Tensor).requires_grad_()
+    end.register_hook(_poisoned)
+    return end
 
 
 def swap_tensors(t1, t2):
@@ -132,12 +115,5 @@ def exchange(t1, t2, owners):
     slots = set(copyreg._slotnames(type(t1)))
     if slots != set(copyreg._slotnames(type(t2))):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
-    ends = [(t, edge) for name, t in (("t1", t1), ("t2", t2)) for edge in _check(t, name, owners)]
-    _exchange(t1, t2, "__class__")
-    for name in slots:
-        _exchange_slot(t1, t2, name)
-    for t, (node, i) in ends:
-        end = t.detach().as_subclass(Tensor).requires_grad_()
-        end.register_hook(_poisoned)
-        _put_end(node, i, end)
-    swap_contents(t1, t2)
+    edges = [(t, edge) for name, t in (("t1", t1), ("t2", t2)) for edge in _check(t, name, owners)]
+    swap_contents(t1, t2, slots, [(node, i, _end_of(t)) for t, (node, i) in edges])

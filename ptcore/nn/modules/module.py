@@ -118,11 +118,9 @@ def swap_parameters(module, fn):
         param.grad = None               # a gradient that belongs to a tensor cannot be exchanged
         try:
             swap(param, name, param.requires_grad)
-        except Exception:
-            param.grad = grad
-            raise
-        if grad is not None:
-            swap(grad, f"{name}.grad")
+            if grad is not None:
+                swap(grad, f"{name}.grad")
+        finally:                        # of an exchange that is refused, too
             param.grad = grad
 
 
