@@ -332,3 +332,13 @@ def test_gradients(name):
         leaf.to(m.float32 if name in FLOAT8 else m.complex64).real.sum().backward()
         found[-1] += (str(leaf.grad.dtype).rpartition(".")[2], numbers(leaf.grad).tolist())
     assert found[0] == found[1]
+
+
+def test_least_powers_are_rounded_to_the_nearest():
+    """Between 2**-127 and the middle to 2**-126 PyTorch gives 2**-126, which is not the nearest; beyond it both do."""
+    least = 2.0 ** -127
+    values = np.array([0, least / 2, least, least * 1.25, least * 1.5, least * 1.75, least * 2, least * 3], np.float32)
+    ours = pt.from_numpy(values).to(pt.float8_e8m0fnu).view(pt.uint8).tolist()
+    theirs = torch.from_numpy(values).to(torch.float8_e8m0fnu).view(torch.uint8).tolist()
+    assert ours == [0, 0, 0, 0, 1, 1, 1, 2]
+    assert [k for k, (a, b) in enumerate(zip(ours, theirs)) if a != b] == [3]
