@@ -9,7 +9,7 @@ GROUPS = {
     # Wrappers of libraries and data movement gain nothing from a higher level: compiled once.
     "base": ("search", "place", "margin", "pad"),
     # The same, and too large for what they are worth at -O3.
-    "modest": ("grid_sample", "scatter_reduce", "segments", "histogram"),
+    "modest": ("grid_sample", "scatter_reduce", "segments", "histogram", "products"),
     # The time goes to the library, or to chains of comparisons and calls: compiled once, for size.
     "small": ("running", "svd", "lapack", "decompose", "ctc"),
     # Normals must not depend on the ISA level, nor what is fused on being fused: without contraction.

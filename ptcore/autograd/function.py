@@ -368,22 +368,9 @@ def once_differentiable(fn):
         single = not isinstance(result, tuple)
         results = [result] if single else list(result)
         why = "trying to differentiate twice a function that was marked with @once_differentiable"
-        results = [None if r is None else _Refuse.apply(why, r, *args) for r in results]
+        results = [None if r is None else _Underived.apply(r, why, *args) for r in results]
         return results[0] if single else tuple(results)
     return wrapper
-
-
-class _Refuse(Function):
-    """Returns a view of the value that also depends on ``args``; its backward raises."""
-
-    @staticmethod
-    def forward(ctx, why, x, *args):
-        ctx.why = why
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        raise RuntimeError(ctx.why)
 
 
 class _Underived(Function):
@@ -404,31 +391,6 @@ class _Underived(Function):
         raise RuntimeError(ctx.why)
 
     jvp = backward
-
-
-class _Unknown(Function):
-    """Returns the value; its derivative is unknown, NaN, where a mask holds."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, where):
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[1])
-        ctx.save_for_forward(inputs[1])
-
-    @staticmethod
-    def backward(ctx, g):
-        (where,) = ctx.saved_tensors
-        return g.masked_fill(where, float("nan")), None
-
-    @staticmethod
-    def jvp(ctx, t, _):
-        (where,) = ctx.saved_tensors
-        return t.masked_fill(where, float("nan"))
 
 
 @when_profiled

@@ -97,7 +97,7 @@ cdef object form_of_smaller_ops(str name, bint decomposed):
 
 # Fused gradients whose rows have no derivative of their own: those that are what they decompose into, and others.
 for _name in ("grid_sample_backward", "max_pool_backward", "multi_margin_slope", "pair_distances_slope",
-              "row_distances_slope"):
+              "products_slope", "row_distances_slope"):
     form_of_smaller_ops(_name, True)
 for _name in ("_linalg_householder", "attention_backward", "batch_norm_backward", "cross_entropy_backward",
               "ctc_loss_backward", "group_norm_backward", "layer_norm_backward", "log_softmax_backward",
@@ -464,17 +464,20 @@ def other_factors(x, dim, index, z, out):
 
 def slope_refused(x, count, op):
     """x, a product of all but one of several factors. If more than one factor is 0 (``count``), the recorded ops do not
-    give the derivative of x: asking for it raises, as in PyTorch. In a batch, whose values are not read, it is NaN
-    there."""
-    if not differentiated() or x.is_meta:
+    give the derivative of x: asking for it raises, as in PyTorch. Where values are not read, as in a batch or in a
+    graph that may be differentiated later, it is NaN there."""
+    cdef bint again = differentiated()
+    if x.is_meta or not again and not interposed():
         return x
-    if not known(count):
-        from ptcore.autograd.function import _Unknown
-        return _Unknown.apply(x, count > 1)
-    if x.requires_grad and (count > 1).any().item():
-        from ptcore.autograd.function import _Refuse
+    if not again or not known(count):
+        from ptcore._ops.functions import sqrt, where
+        several = count > 1
+        # 1, whose derivative by x is 0 times infinity where there are several, and 0 elsewhere
+        return x * (sqrt(where(several, x * 0, 1)) + where(several, 1, 0).to(x.dtype))
+    if (count > 1).any().item():
+        from ptcore.autograd.function import _Underived
         why = f"{op}: the second derivative of a product is not known where several of its factors are 0"
-        return _Refuse.apply(why, x)
+        return _Underived.apply(x, why)
     return x
 
 

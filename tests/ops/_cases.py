@@ -172,7 +172,7 @@ class Sample:
     def derived(self, spec):
         """In the dtype of statistics: float32 beside halves."""
         values = spec.function(*[widened(v, self.dtype) for v in self.data])
-        return values.astype("float64" if self.dtype == "float64" else "float32")
+        return values.astype(self.dtype if self.dtype in ("float64", "complex64", "complex128") else "float32")
 
     @property
     def values(self):
@@ -453,6 +453,11 @@ CASES = {
     "cummin": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1], [F(), 0]],
     "logcumsumexp": [[F(3, 5), 0], [F(3, 5), -1], [F(2, 3, 40), 1]],
     "logcumsumexp_slope": [[F(3, 5), F(3, 5), 0], [F(3, 5), F(3, 5), -1], [F(2, 3, 40), F(2, 3, 40), 1]],
+    "products_slope": [
+        [F(3, 5), F(3, 5), Of(lambda g, x: x.cumprod(0)), 0], [F(3, 5), F(3, 5), Of(lambda g, x: x.cumprod(1)), -1],
+        [F(1, 5), F(3, 5), Of(lambda g, x: x.prod(0, keepdims=True)), 0],
+        [F(2, 1, 3), F(2, 20, 3), Of(lambda g, x: x.prod(1, keepdims=True)), 1],
+        [F(2, 3, 1), F(2, 3, 20), Of(lambda g, x: x.prod(2, keepdims=True)), -1]],
     **COMPOSITES,
 }
 CASES.update(_cases_window.cases(F, I))

@@ -135,6 +135,16 @@ def _logcumsumexp_slope(g, x, dim):
     return np.moveaxis(slope, 0, dim)
 
 
+def _products_slope(g, x, dim):
+    """Each element's gradient: of the running products, or of the product of all where g has one element."""
+    g, x = np.moveaxis(g, dim, 0), np.moveaxis(x, dim, 0).conj()
+    slope = np.zeros_like(x)
+    for i in range(len(x)):
+        for k in range(i, len(x)) if len(g) == len(x) else (len(x) - 1,):
+            slope[i] += g[min(k, len(g) - 1)] * np.delete(x[:k + 1], i, 0).prod(0)
+    return np.moveaxis(slope, 0, dim)
+
+
 # -- positions ---------------------------------------------------------------------------------
 
 def _places(index, dim):

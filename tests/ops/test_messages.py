@@ -209,7 +209,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "random_bernoulli_number", "random_gamma", "random_places", "rrelu_noise",
              "row_distances", "row_distances_slope", "airy_ai_slope", "bessel_j_of", "spherical_bessel_j_of",
              "jacobi_ratio", "laguerre_of", "frexp_mantissa", "frexp_exponent", "mean_of_terms",
-             "with_values", "sigmoid_slope", "logcumsumexp_slope"}
+             "with_values", "sigmoid_slope", "logcumsumexp_slope", "products_slope"}
 
 
 def test_every_row_is_called_or_said_to_be_unreached():

@@ -1,5 +1,5 @@
 """Rows: cumulative operations along a dim."""
-from ptcore._ops.table.schema import FLOATING, ORDERED, REAL, linear, nondifferentiable, structured, uniform
+from ptcore._ops.table.schema import COMPLEX, FLOATING, ORDERED, REAL, linear, nondifferentiable, structured, uniform
 
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
@@ -49,3 +49,9 @@ nondifferentiable(
     "logcumsumexp_slope(g, input, dim: Dim)", types=REAL, promote="none", kernel="logcumsumexp_slope",
     layout="contiguous", internal=True, called="logcumsumexp", out="as_input(input)", batch="decompose",
     reference="_logcumsumexp_slope(x, y, dim)", doc="The gradient of the input of logcumsumexp.")
+
+nondifferentiable(
+    "products_slope(g, input, out, dim: Dim)", types=("float32", "float64", *COMPLEX), promote="none",
+    kernel="products_slope", layout="contiguous", internal=True, called="cumprod", out="as_input(input)",
+    batch="shift g input out", reference="_products_slope(x, y, dim)",
+    doc="The gradient of the input of cumprod, or of prod along a dim if g and out have one element there.")

@@ -2,23 +2,24 @@
 from ptcore._dtype import finfo
 from ptcore._ops.functions import (
     abs,
-    cat,
     cumsum,
     exp,
     flip,
     gather,
     logcumsumexp_slope,
     masked_fill,
+    products_slope,
     real,
     slice,
     unbind,
-    where,
 )
-from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
-from ptcore._ops.scan.decompositions import signed_logs  # noqa: F401  pickles may name it here
+from ptcore._ops.scan.decompositions import (
+    carried,
+    signed_logs,  # noqa: F401  pickles may name it here
+)
 from ptcore._ops.shaping.bodies import stack
-from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
+from ptcore.autograd.helpers import again, conj_of, differentiated, fused, ungathered, zeros_among
 from ptcore.autograd.rules import SMALLER, jvp, vjp
 
 
@@ -29,36 +30,18 @@ def cumsum_from_end(x, dim):
 @vjp("cumprod")
 @again("cumprod")
 def cumprod(g, input, out, dim):
-    """Gradient along a line with zeros. Before the first zero it is ``sum(g * out) / input`` over the elements from
-    here on. At the first zero it is the same sum with the zero left out of the products. Behind it the gradient is 0.
-    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros uses
-    products instead.
-    """
+    """The product of earlier elements times the sum of the gradients behind. Without zeros this is the sum of
+    ``g * out`` over the element, which takes fewer ops in a recorded backward."""
     if not input.shape:
         return g
-    zero = input == 0
-    some = zeros_among(zero)
-    if some is False:
+    if differentiated() and zeros_among(input == 0) is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
-    if some is not False and differentiated():
-        return _by_products(g, input, dim)
-    count = cumsum(zero, dim)
-    first = zero & (count == 1)
-    before = cumsum_from_end(g * conj_of(out), dim) / conj_of(masked_fill(input, zero, 1))
-    others = cumprod_of(masked_fill(input, first, 1), dim)
-    others = masked_fill(g * conj_of(others), count == 0, 0)
-    at = masked_fill(cumsum_from_end(others, dim), ~first, 0)
-    return where(count == 0, before, at)
+    return products_slope_of(g, input, out, dim)
 
 
-def _by_products(g, input, dim):
-    """The product of earlier elements times ``g[k] + input[k + 1] * (the same for k + 1)``."""
-    n, factors = input.shape[dim], conj_of(input)
-    if n < 2:
-        return g
-    before = cumprod_of(slice(factors, dim, 0, n - 1), dim)
-    behind = _carried(g, slice(factors, dim, 1, n), dim)
-    return cat([slice(behind, dim, 0, 1), before * slice(behind, dim, 1, n)], dim)
+@fused("scan.products_slope")
+def products_slope_of(g, input, out, dim):
+    return products_slope(g, input, out, dim)
 
 
 @jvp("cumprod")
@@ -111,22 +94,9 @@ def _ratios(out, dim):
     return masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), out
 
 
-def _carried(total, ratio, dim):
-    """``total[k] += ratio[k] * total[k + 1]``, from the end. The spans that are summed double until they cover the
-    line."""
-    n, span = total.shape[dim], 1
-    while span < n:                         # ratio has n - span elements: that of the last ones is 0
-        total = cat([slice(total, dim, 0, n - span) + ratio * slice(total, dim, span, n),
-                     slice(total, dim, n - span, n)], dim)
-        if 2 * span < n:
-            ratio = slice(ratio, dim, 0, n - 2 * span) * slice(ratio, dim, span, n - span)
-        span *= 2
-    return total
-
-
 def _carried_up(total, ratio, dim):
     """``total[k + 1] += ratio[k] * total[k]``, from the start."""
-    return flip(_carried(flip(total, (dim,)), flip(ratio, (dim,)), dim), (dim,))
+    return flip(carried(flip(total, (dim,)), flip(ratio, (dim,)), dim), (dim,))
 
 
 def _weights(input, out, dim):
@@ -140,7 +110,7 @@ def _weights(input, out, dim):
 
 def _by_halves(g, input, out, dim):
     weight, ratio, whole = _weights(input, out, dim)
-    return conj_of(weight) * _carried(g / conj_of(whole), conj_of(ratio), dim)
+    return conj_of(weight) * carried(g / conj_of(whole), conj_of(ratio), dim)
 
 
 @jvp("logcumsumexp")

@@ -1,5 +1,8 @@
 """Derivatives of running log-sum-exps and products where the inputs are large, small or infinite. The oracle is NumPy in
-extended precision."""
+extended precision, or exact fractions."""
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -71,3 +74,53 @@ def test_tangents_of_cumprod_of_small_numbers(numbers, scale):
     wide = x.astype(float)
     want = [sum(t[i] * np.prod(np.delete(wide[:k + 1], i)) for i in range(k + 1)) for k in range(len(x))]
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
+
+
+PRODUCTS = {
+    "ordinary": [2.0, -3.0, 0.5, 7.0, 1.25],
+    "one zero": [2.0, 0.0, 3.0, -5.0],
+    "two zeros": [2.0, 0.0, 3.0, 0.0, 4.0],
+    "small, then large": [1e-30, 1e-30, 1e30, 1e30, 3.0],
+    "alternating": [1e-30, 1e30] * 9 + [5.0],
+    "denormal": [1e-40, 1e30, 2.0],
+    "one": [3.0],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name, dtype):
+    """Gradients of prod and cumprod are sums of exact products of the other factors."""
+    x = [Fraction(v) for v in pt.tensor(PRODUCTS[name], dtype=pt.float32).tolist()]
+    n = len(x)
+    weights = [Fraction(k + 1) for k in range(n)]
+
+    def others(i, k):
+        return math.prod([x[j] for j in range(k + 1) if j != i], start=Fraction(1))
+    leaf = pt.tensor([float(v) for v in x], dtype=getattr(pt, dtype), requires_grad=True)
+    tiny = {"float32": 1e-45, "complex64": 1e-45}.get(dtype, 5e-324)
+    tolerance = 2e-7 if tiny == 1e-45 else 1e-14
+    (found,) = pt.autograd.grad(pt.prod(leaf, 0), leaf, pt.tensor(2.0, dtype=leaf.dtype))
+    want = [float(2 * others(i, n - 1)) for i in range(n)]
+    np.testing.assert_allclose(found.numpy(), want, rtol=tolerance, atol=tiny)
+    rows = pt.stack([leaf, leaf.detach()], 1)[:, :1].expand(n, 3)
+    (found,) = pt.autograd.grad((pt.cumprod(rows, 0) * pt.arange(1, n + 1)[:, None]).real.sum(), leaf)
+    want = [float(3 * sum(weights[k] * others(i, k) for k in range(i, n))) for i in range(n)]
+    np.testing.assert_allclose(found.numpy(), want, rtol=4 * tolerance, atol=4 * tiny)
+
+
+@pytest.mark.parametrize("f", [pt.prod, pt.cumprod], ids=["prod", "cumprod"])
+def test_gradients_of_lines_do_not_depend_on_their_neighbours(f):
+    """A line with a zero is computed in another way than the others of its block."""
+    x = np.random.default_rng(4).standard_normal((40, 9))
+    with_zero = x.copy()
+    with_zero[3, 5] = 0
+    for view, dim in ((lambda x: x, 1), (lambda x: x.T, 0), (lambda x: x.T.copy(), 0), (lambda x: x.reshape(4, 10, 9), 2)):
+        found = []
+        for numbers in (x, with_zero):
+            leaf = pt.from_numpy(view(numbers)).requires_grad_()
+            (g,) = pt.autograd.grad(f(leaf, dim).sum(), leaf)
+            found.append(g.movedim(dim, -1).reshape(40, 9).numpy())
+        plain, beside = [np.delete(g, 3, 0) for g in found]
+        np.testing.assert_array_equal(plain, beside)
+        assert (found[0][3] != found[1][3]).any()
