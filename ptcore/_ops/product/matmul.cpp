@@ -108,7 +108,17 @@ template <class T, class S>
 inline bool start_from_c(const task &t, T *out) {
     const T beta = t.beta ? scalar<T>(*t.beta) : convert<T>(1);
     if (!t.c.data || (t.beta && t.beta->d == 0 && t.beta->im == 0)) return false;
-    pack<T, S>(out, t.c, t.batch, t.n, t.m);
+    const int64_t rows = t.batch * t.n, block = 64;
+    if (!t.c.row && !t.c.batch && rows > block) {       /* one row: copied in blocks of many */
+        pack<T, S>(out, t.c, 1, block, t.m);
+        parallel_for(rows / block, grain_rows(block * t.m), [&](int64_t begin, int64_t end) {
+            for (int64_t u = max64(1, begin); u < end; ++u)
+                memcpy(out + u * block * t.m, out, size_t(block * t.m) * sizeof(T));
+        });
+        const int64_t done = rows / block * block;
+        memcpy(out + done * t.m, out, size_t((rows - done) * t.m) * sizeof(T));
+    }
+    else pack<T, S>(out, t.c, t.batch, t.n, t.m);
     if (t.beta && !(t.beta->d == 1 && t.beta->im == 0)) {
         const int64_t count = t.batch * t.n * t.m;
         for (int64_t i = 0; i < count; ++i) out[i] = times(beta, out[i]);
@@ -159,11 +169,18 @@ template <class T>
 inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
     constexpr int64_t LIMIT = int64_t(1) << 30;
     const bool pack_a = !fits_blas<T>({nullptr, t.a.row, t.a.column}, t.n, t.k);
-    const bool pack_b = !fits_blas<T>({nullptr, t.b.row, t.b.column}, t.k, t.m);
+    /* A BLAS takes twice the time for many rows times a small transposed B, as in a linear layer. */
+    const bool turned = t.b.row == 1 && t.m > 1 && t.n >= 512 && t.k * t.m <= 4096;
+    const bool pack_b = turned || !fits_blas<T>({nullptr, t.b.row, t.b.column}, t.k, t.m);
     scratch<T> a(pack_a ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0),
         b(pack_b ? (t.b.batch ? t.batch : 1) * t.k * t.m : 0);
+    if (turned && b) {
+        const int64_t each = t.k * t.m;
+        pack<T, T>(b.data, t.b, t.b.batch ? t.batch : 1, t.k, t.m);
+        t.b = {reinterpret_cast<const char *>(b.data), t.m, 1, t.b.batch ? each : 0};
+    }
     if ((pack_a && !repack<T, T>(a, t.a, t.batch, t.n, t.k)) ||
-        (pack_b && !repack<T, T>(b, t.b, t.batch, t.k, t.m)))
+        (pack_b && !turned && !repack<T, T>(b, t.b, t.batch, t.k, t.m)) || (turned && !b))
         return no_memory(call, int64_t(sizeof(T)) * t.batch * (t.n * t.k + t.k * t.m));
     const int64_t tile_n = t.n > 384 ? 256 : t.n, tile_m = t.m > 1536 ? 1024 : t.m;
     const int64_t down = ceil_div(t.n, tile_n), across = ceil_div(t.m, tile_m);
