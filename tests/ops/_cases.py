@@ -172,7 +172,8 @@ class Sample:
     def derived(self, spec):
         """In the dtype of statistics: float32 beside halves."""
         values = spec.function(*[widened(v, self.dtype) for v in self.data])
-        return values.astype(self.dtype if self.dtype in ("float64", "complex64", "complex128") else "float32")
+        dtype = self.dtype if self.dtype == "float64" or values.dtype.kind == "c" else "float32"
+        return values.astype(dtype)
 
     @property
     def values(self):

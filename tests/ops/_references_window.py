@@ -347,6 +347,18 @@ def _matrix(n, size, mode, align, scale):
     m = np.zeros((size, n))
     for o in range(size):
         step = 1 / scale if scale else n / size
+        if mode.endswith("filter"):     # windows as wide as the step; Keys' kernel with a = -1/2
+            step = ((n - 1) / (size - 1) if size > 1 else 0) if align else step
+            centre, stretch = step * (o + 0.5), max(step, 1)
+            half = (1 if mode == "linear-filter" else 2) * stretch
+            for i in range(max(0, int(centre - half + 0.5)), min(n, int(centre + half + 0.5))):
+                d = abs((i - centre + 0.5) / stretch)
+                if mode == "linear-filter":
+                    m[o, i] = max(0, 1 - d)
+                else:
+                    m[o, i] = 1.5 * d**3 - 2.5 * d**2 + 1 if d < 1 else max(2 - d, 0) * (0.5 * d**2 - 1.5 * d + 1)
+            m[o] /= m[o].sum()
+            continue
         if mode in ("nearest", "nearest-exact"):
             m[o, min(n - 1, int((o + (0.5 if mode != "nearest" else 0)) * step))] = 1
             continue
@@ -366,7 +378,19 @@ def _matrix(n, size, mode, align, scale):
     return m
 
 
+def _bytes(x, dim, weights):
+    """Sums of bytes by weights that are integers of 16 bits."""
+    places = 0
+    while places < 22 and int(0.5 + weights.max() * 2**(places + 1)) < 2**15:
+        places += 1
+    weights = np.trunc(weights * 2.0**places + np.where(weights < 0, -0.5, 0.5)).astype(np.int64)
+    y = (np.tensordot(x.astype(np.int64), weights, (dim, 1)) + 2**(places - 1)) >> places
+    return np.moveaxis(y.clip(0, 255), -1, dim).astype(np.uint8)
+
+
 def resample(x, dim, size, mode, align_corners, scale):
+    if x.dtype == np.uint8 and not mode.startswith("nearest"):
+        return _bytes(x, dim, _matrix(x.shape[dim], size, mode, align_corners, scale))
     y = np.moveaxis(np.tensordot(x, _matrix(x.shape[dim], size, mode, align_corners, scale), (dim, 1)), -1, dim)
     return y.astype(x.dtype)
 
@@ -374,6 +398,14 @@ def resample(x, dim, size, mode, align_corners, scale):
 def resample_transposed(x, dim, size, mode, align_corners, scale):
     y = np.moveaxis(np.tensordot(x, _matrix(size, x.shape[dim], mode, align_corners, scale), (dim, 0)), -1, dim)
     return y.astype(x.dtype)
+
+
+def filtered(x, dim, size, mode, align_corners, scale):
+    return resample(x, dim, size, f"{mode}-filter", align_corners, scale)
+
+
+def filtered_transposed(x, dim, size, mode, align_corners, scale):
+    return resample_transposed(x, dim, size, f"{mode}-filter", align_corners, scale)
 
 
 def interpolate(x, size, scale_factor, mode, align_corners):
@@ -409,5 +441,6 @@ NAMES = {
     "_pad_edges": pad_edges, "_pad_edges_transposed": pad_edges_transposed, "_pad": pad_of,
     "_unfold_windows": unfold_windows, "_fold_windows": fold_windows, "_im2col": im2col, "_col2im": col2im,
     "_pixel_shuffle": pixel_shuffle, "_pixel_unshuffle": pixel_unshuffle, "_channel_shuffle": channel_shuffle,
-    "_resample": resample, "_resample_transposed": resample_transposed, "_interpolate": interpolate,
+    "_resample": resample, "_resample_transposed": resample_transposed, "_filtered": filtered,
+    "_filtered_transposed": filtered_transposed, "_interpolate": interpolate,
 }

@@ -308,4 +308,5 @@ def test_every_decomposition_is_asked_for():
     asked = {r.name for r in ROWS.values() if r.kind != "composite" and (
         "decompose" in (r.batch, r.jvp) or str(r.batch).startswith("shift "))}
     # Not asked for in batches; a device without the kernel runs them.
-    assert asked | {"binned", "counted", "max_pool_backward", "pair_distances_slope"} == set(decompositions())
+    assert asked | {"binned", "counted", "filtered", "filtered_transposed", "max_pool_backward",
+                    "pair_distances_slope"} == set(decompositions())

@@ -199,7 +199,7 @@ UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax
              "batch_norm_backward", "group_norm_backward", "cross_entropy_backward", "attention_backward",
              "grid_sample_backward", "max_pool_backward", "keep_mask", "recurrent_layer_backward", "_linalg_pinv_of",
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
-             "resample_transposed",
+             "resample_transposed", "filtered", "filtered_transposed",
              "to_dtype", "to_device", "conj_physical", "nextafter_of", "slice", "split_evenly", "split_by_slices",
              "split_unsafely", "ctc_loss_backward", "segments_slope", "median_of",
              "nonzero_of", "row_major", "picked", "masked_collect", "triangle_places",

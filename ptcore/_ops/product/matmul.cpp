@@ -103,22 +103,24 @@ inline bool repack(scratch<T> &space, operand &x, int64_t batch, int64_t rows, i
     return true;
 }
 
+/* the first `block` of `all` bytes, again and again */
+PT_NOINLINE void repeat(char *to, int64_t block, int64_t all) {
+    if (block == all) return;
+    parallel_for(ceil_div(all, block) - 1, grain_rows(block / 4), [&](int64_t begin, int64_t end) {
+        for (int64_t u = begin + 1; u <= end; ++u)
+            memcpy(to + u * block, to, size_t(min64(block, all - u * block)));
+    });
+}
+
 /* out = beta c, broadcast; false if there is no c to add */
 template <class T, class S>
 inline bool start_from_c(const task &t, T *out) {
     const T beta = t.beta ? scalar<T>(*t.beta) : convert<T>(1);
     if (!t.c.data || (t.beta && t.beta->d == 0 && t.beta->im == 0)) return false;
-    const int64_t rows = t.batch * t.n, block = 64;
-    if (!t.c.row && !t.c.batch && rows > block) {       /* one row: copied in blocks of many */
-        pack<T, S>(out, t.c, 1, block, t.m);
-        parallel_for(rows / block, grain_rows(block * t.m), [&](int64_t begin, int64_t end) {
-            for (int64_t u = max64(1, begin); u < end; ++u)
-                memcpy(out + u * block * t.m, out, size_t(block * t.m) * sizeof(T));
-        });
-        const int64_t done = rows / block * block;
-        memcpy(out + done * t.m, out, size_t((rows - done) * t.m) * sizeof(T));
-    }
-    else pack<T, S>(out, t.c, t.batch, t.n, t.m);
+    const int64_t rows = t.batch * t.n, block = !t.c.row && !t.c.batch ? min64(rows, 64) : rows;
+    pack<T, S>(out, t.c, block < rows ? 1 : t.batch, block < rows ? block : t.n, t.m);
+    repeat(reinterpret_cast<char *>(out), block * t.m * int64_t(sizeof(T)),
+           rows * t.m * int64_t(sizeof(T)));
     if (t.beta && !(t.beta->d == 1 && t.beta->im == 0)) {
         const int64_t count = t.batch * t.n * t.m;
         for (int64_t i = 0; i < count; ++i) out[i] = times(beta, out[i]);
@@ -169,7 +171,7 @@ template <class T>
 inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
     constexpr int64_t LIMIT = int64_t(1) << 30;
     const bool pack_a = !fits_blas<T>({nullptr, t.a.row, t.a.column}, t.n, t.k);
-    /* A BLAS takes twice the time for many rows times a small transposed B, as in a linear layer. */
+    /* A BLAS takes twice the time for many rows times a small transposed B, that of a linear layer */
     const bool turned = t.b.row == 1 && t.m > 1 && t.n >= 512 && t.k * t.m <= 4096;
     const bool pack_b = turned || !fits_blas<T>({nullptr, t.b.row, t.b.column}, t.k, t.m);
     scratch<T> a(pack_a ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0),

@@ -5,33 +5,22 @@ from cython.cimports.ptcore._ops._spatial import _numbers, _word
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._exchange.convert import tensor
 from ptcore._memory_format import contiguous_format
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import eye, linspace, zeros
-from ptcore._ops.functions import all as all_of
+from ptcore._ops.creation.creation import linspace, zeros
 from ptcore._ops.functions import (
-    clamp,
     clone,
-    floor,
+    filtered,
     grid_sampled,
-    index_select,
-    isfinite,
-    masked_fill,
     permute,
     resample,
     reshape,
-    sign,
-    stack,
     transpose,
-    trunc,
-    where,
 )
-from ptcore._ops.history import has_values
 from ptcore._ops.pooling.bodies import _adaptive_avg
-from ptcore._ops.product.bodies import matmul
+from ptcore._ops.resample.decompositions import bytes_on_device
 
-FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("uint8")
+UINT8 = as_dtype("uint8")
 _LARGEST = 2**40                # sums and products of a few of these fit in 64 bits
 
 
@@ -96,103 +85,6 @@ _MODES = {"nearest": ("nearest", (3, 4, 5)), "nearest-exact": ("nearest-exact", 
           "bicubic": ("cubic", (4,)), "area": ("area", (3, 4, 5))}
 
 
-def _triangle(x):
-    x = x if x >= 0 else -x
-    return 1 - x if x < 1 else 0.0
-
-
-def _bump(x):
-    """Keys' cubic with a = -0.5, which image filters use."""
-    x = x if x >= 0 else -x
-    if x < 1:
-        return (1.5 * x - 2.5) * x * x + 1
-    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
-
-
-def _filter(n, count, how, align_corners, scale):
-    """The windows (first place, weights) of a filter, which is as wide as the output's step."""
-    if align_corners:
-        step = (n - 1) / (count - 1) if count > 1 else 0.0
-    else:
-        step = 1 / scale if scale > 0 else n / count
-    kernel, half = (_triangle, 1) if how == "linear" else (_bump, 2)
-    stretch = step if step >= 1 else 1.0
-    windows = []
-    for i in range(count):
-        centre = step * (i + 0.5)
-        first = max(int(centre - half * stretch + 0.5), 0)
-        last = min(int(centre + half * stretch + 0.5), n)
-        weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
-        total = sum(weights)
-        windows.append((first, [w / total if total else w for w in weights]))
-    return windows
-
-
-def _matrix(windows, n, dtype, device):
-    """The windows of a filter as rows of a matrix."""
-    return tensor([[0.0] * first + weights + [0.0] * (n - first - len(weights)) for first, weights in windows],
-                  dtype=dtype, device=device)
-
-
-def _product(matrix, x, dim):
-    """Each line along one of the last two dims of an image, multiplied by a matrix."""
-    return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
-
-
-def _filtered(x, dim, windows):
-    """An image filtered along a dim. Of one with an infinity or NaN windows are summed tap by tap, as the zeros of a
-    matrix would carry these everywhere. (Devices are not waited for, to look for them.)"""
-    if not x.is_cpu and not x.is_meta:
-        return _filtered_on_device(x, dim, windows)
-    if not has_values(x) or bool(all_of(isfinite(x.detach()))):
-        return _product(_matrix(windows, x.shape[dim], x.dtype, x.device), x, dim)
-    shape = [1] * x.ndim
-    shape[dim] = len(windows)
-    dtype, x = x.dtype, x.to(FLOAT32) if x.dtype.itemsize == 2 else x
-    total = zeros((), dtype=x.dtype, device="cpu")
-    for k in range(max([len(weights) for _, weights in windows])):
-        inside = [k < len(weights) for _, weights in windows]
-        places = tensor([first + k if there else 0 for (first, _), there in zip(windows, inside)], device="cpu")
-        taps = [weights[k] if there else 0.0 for (_, weights), there in zip(windows, inside)]
-        term = index_select(x, dim, places) * reshape(tensor(taps, dtype=x.dtype, device="cpu"), shape)
-        outside = tensor([not there for there in inside], device="cpu")
-        total = total + masked_fill(term, reshape(outside, shape), 0)
-    return total.to(dtype)
-
-
-def _filtered_on_device(x, dim, windows):
-    """``_filtered`` without looking at values: products of what is finite, and counts of what is not in each window."""
-    n, dtype, where_is = x.shape[dim], x.dtype, x.device
-    matrix = _matrix(windows, n, dtype, where_is)
-    values = x.detach()
-    infinite, nan = values.isinf(), values.isnan()
-    finite = clone(x)
-    finite.detach().masked_fill_(infinite | nan, 0)     # derivatives are those of x
-    ones = _matrix([(first, [1.0] * len(weights)) for first, weights in windows], n, dtype, where_is)
-    counts = _product(ones, stack([infinite, nan]).to(dtype), dim)
-    towards = _product(sign(matrix), where(infinite, sign(values), 0), dim)
-    infinities, nans = counts[0], counts[1]
-    # what a window adds to the sum of its finite numbers: infinities of one sign, else NaN
-    special = where((nans > 0) | (towards.abs() < infinities), math.nan, towards * math.inf)
-    return _product(matrix, finite, dim) + where((infinities > 0) | (nans > 0), special, 0)
-
-
-def _of_bytes(x, dim, count, how, align_corners, scale, antialias):
-    """Bytes resampled along a dim as in PyTorch: weights are integers of 16 bits, the result is a byte again."""
-    n = x.shape[dim]
-    if antialias:
-        matrix = _matrix(_filter(n, count, how, align_corners, scale), n, FLOAT64, "cpu")
-    else:
-        unit = reshape(eye(n, dtype=FLOAT64, device="cpu"), (1, n, n, 1))
-        matrix = transpose(reshape(resample(unit, 2, count, how, align_corners, scale), (n, count)), 0, 1)
-    largest, bits = matrix.max().item(), 0
-    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
-        bits += 1
-    matrix = trunc(matrix * 2**bits + where(matrix < 0, -0.5, 0.5)).to(FLOAT32)      # products and sums are exact
-    total = _product(matrix.to(x.device), x.to(FLOAT32), dim)
-    return clamp(floor((total + 2 ** (bits - 1)) * 2.0**-bits), 0, 255).to(UINT8)
-
-
 def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     op = "interpolate"
     _word(op, "mode", mode)
@@ -240,9 +132,10 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return _adaptive_avg(op, n, input, size)
     if how in ("linear", "cubic") and n == 2 and input.dtype is UINT8:
         x = input
+        by = filtered if antialias else resample if x.is_cpu or x.is_meta else bytes_on_device
         for k in (1, 0):
             if size[k] != x.shape[k + 2]:       # whatever the scale, as in PyTorch
-                x = _of_bytes(x, k + 2, size[k], how, bool(align_corners), scales[k], antialias)
+                x = by(x, k + 2, size[k], how, bool(align_corners), scales[k])
         return clone(x) if x is input else x
     if how in ("linear", "cubic") and input.dtype.kind != "f":
         raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")
@@ -253,7 +146,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         for k in (1, 0):
             if same[k]:                 # whatever the scale, as in PyTorch
                 continue
-            x = _filtered(x, k + 2, _filter(x.shape[k + 2], size[k], how, align_corners, scales[k]))
+            x = filtered(x, k + 2, size[k], how, bool(align_corners), scales[k])
         return clone(x) if x is input else x
     for k in range(n - 1, -1, -1):
         if not (same[k] and (how == "linear" or align_corners or scales[k] in (0.0, 1.0))):

@@ -1,13 +1,124 @@
-"""Sampling at positions as functions of smaller ops: for forward mode and higher derivatives.
+"""Sampling at positions as functions of smaller ops: for forward mode and higher derivatives. And filters of images,
+for devices that have no kernel of them.
 
 Along each dim a point has one, two or four neighbours, as in grid_sample.cpp. A neighbour is (place,
 weight, derivative of the weight by the position): tensors of the grid's shape without its last dim.
 """
+import math
 from itertools import product
 
-from ptcore._ops.creation.creation import full_like, zeros
-from ptcore._ops.functions import cat, expand, gather, reshape, scatter_add, select, unsqueeze, where
+from ptcore._dtype import as_dtype
+from ptcore._exchange.convert import tensor
+from ptcore._ops.creation.creation import eye, full_like, zeros
+from ptcore._ops.functions import (
+    cat,
+    clamp,
+    clone,
+    expand,
+    floor,
+    gather,
+    resample,
+    reshape,
+    scatter_add,
+    select,
+    sign,
+    stack,
+    transpose,
+    trunc,
+    unsqueeze,
+    where,
+)
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.product.bodies import matmul
+
+FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("uint8")
+
+
+def _triangle(x):
+    x = x if x >= 0 else -x
+    return 1 - x if x < 1 else 0.0
+
+
+def _bump(x):
+    """Keys' cubic with a = -0.5, which image filters use."""
+    x = x if x >= 0 else -x
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1
+    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+def _filter(n, count, how, align_corners, scale):
+    """The windows (first place, weights) of a filter, which is as wide as the output's step."""
+    if align_corners:
+        step = (n - 1) / (count - 1) if count > 1 else 0.0
+    else:
+        step = 1 / scale if scale > 0 else n / count
+    kernel, half = (_triangle, 1) if how == "linear" else (_bump, 2)
+    stretch = step if step >= 1 else 1.0
+    windows = []
+    for i in range(count):
+        centre = step * (i + 0.5)
+        first = max(int(centre - half * stretch + 0.5), 0)
+        last = min(int(centre + half * stretch + 0.5), n)
+        weights = [kernel((j - centre + 0.5) / stretch) for j in range(first, last)]
+        total = sum(weights)
+        windows.append((first, [w / total if total else w for w in weights]))
+    return windows
+
+
+def _matrix(windows, n, dtype, device):
+    """The windows of a filter as rows of a matrix."""
+    return tensor([[0.0] * first + weights + [0.0] * (n - first - len(weights)) for first, weights in windows],
+                  dtype=dtype, device=device)
+
+
+def _lines(matrix, x, dim):
+    """Each line along a dim, multiplied by a matrix."""
+    return transpose(matmul(transpose(x, dim, -1), transpose(matrix, 0, 1)), dim, -1)
+
+
+def filtered(input, dim, size, mode, align_corners, scale):
+    """Products with a matrix. Its zeros would carry an infinity or NaN everywhere: these are counted in each window
+    instead."""
+    if input.dtype is UINT8:
+        return bytes_on_device(input, dim, size, mode, align_corners, scale, True)
+    dim = dim - input.ndim if dim >= 0 else dim         # counts have one more dim in front
+    windows = _filter(input.shape[dim], size, mode, align_corners, scale)
+    n, dtype, where_is = input.shape[dim], input.dtype, input.device
+    matrix = _matrix(windows, n, dtype, where_is)
+    values = input.detach()
+    infinite, nan = values.isinf(), values.isnan()
+    finite = clone(input)
+    finite.detach().masked_fill_(infinite | nan, 0)     # derivatives are those of input
+    ones = _matrix([(first, [1.0] * len(weights)) for first, weights in windows], n, dtype, where_is)
+    counts = _lines(ones, stack([infinite, nan]).to(dtype), dim)
+    towards = _lines(sign(matrix), where(infinite, sign(values), 0), dim)
+    infinities, nans = counts[0], counts[1]
+    # what a window adds to the sum of its finite numbers: infinities of one sign, else NaN
+    special = where((nans > 0) | (towards.abs() < infinities), math.nan, towards * math.inf)
+    return _lines(matrix, finite, dim) + where((infinities > 0) | (nans > 0), special, 0)
+
+
+def filtered_transposed(input, dim, size, mode, align_corners, scale):
+    windows = _filter(size, input.shape[dim], mode, align_corners, scale)
+    matrix = _matrix(windows, size, input.dtype, input.device)
+    return _lines(transpose(matrix, 0, 1), input, dim)
+
+
+def bytes_on_device(x, dim, count, how, align_corners, scale, antialias=False):
+    """Bytes on a device resampled along a dim as by the kernel on the CPU: weights are integers of 16 bits."""
+    n = x.shape[dim]
+    if antialias:
+        matrix = _matrix(_filter(n, count, how, align_corners, scale), n, FLOAT64, "cpu")
+    else:
+        unit = reshape(eye(n, dtype=FLOAT64, device="cpu"), (1, n, n, 1))
+        matrix = transpose(reshape(resample(unit, 2, count, how, align_corners, scale), (n, count)), 0, 1)
+    largest, bits = matrix.max().item(), 0
+    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    matrix = trunc(matrix * 2**bits + where(matrix < 0, -0.5, 0.5)).to(FLOAT32)      # products and sums are exact
+    total = _lines(matrix.to(x.device), x.to(FLOAT32), dim)
+    return clamp(floor((total + 2 ** (bits - 1)) * 2.0**-bits), 0, 255).to(UINT8)
 
 
 def _product(sizes):
@@ -132,4 +243,4 @@ def grid_sample_backward(g, input, grid, mode, padding_mode, align_corners):
     return reshape(gx, shape), reshape(cat([unsqueeze(total, -1) for total in by_grid], -1), grid.shape)
 
 
-FUNCTIONS = {f.__name__: f for f in (grid_sampled,)}
+FUNCTIONS = {f.__name__: f for f in (filtered, filtered_transposed, grid_sampled)}

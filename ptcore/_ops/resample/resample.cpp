@@ -4,10 +4,13 @@
  *    fold_windows(input; the same, size) -> out         the transpose: overlaps are added up
  *    resample(input; dim, size, mode, align_corners, scale) -> out
  *    resample_transposed(input; the same) -> out
+ *    filtered(input; dim, size, mode, align_corners, scale) -> out
+ *    filtered_transposed(input; the same) -> out
  *
  * Resampling makes each result from one (nearest), two (linear) or four (cubic) numbers along the
- * dim. Positions are computed in the type of the computation, as in PyTorch, since rounding
- * decides which numbers are taken.
+ * dim, or from all numbers in a filter's window, which is wider for smaller results. Positions are
+ * computed in the type of the computation, as in PyTorch, since rounding decides which numbers are
+ * taken.
  */
 #include "channels_last.hpp"
 #include "copy_run.hpp"
@@ -94,17 +97,24 @@ int sliding_kernel(pt_call *call) {
 
 /* ---- resample ---------------------------------------------------------------------------- */
 
-enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC };
+enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_FILTER, CUBIC_FILTER };
 
+/* The terms [begin[o], begin[o + 1]) of each of the `out` numbers on the larger side. */
 template <class E>
 struct samples {
-    int taps;
-    scratch<int64_t> index;
+    int64_t taps;                       /* at most so many */
+    scratch<int64_t> begin, index;
     scratch<E> weight;
 
-    samples(int64_t in, int64_t out, int mode, bool align, double factor)
-        : taps(mode == CUBIC ? 4 : mode == LINEAR ? 2 : 1), index(out * taps), weight(out * taps) {
-        if (!index || !weight || in == 0) return;
+    __attribute__((noinline)) samples(int64_t in, int64_t out, int mode, bool align, double factor)
+        : taps(most_taps(in, out, mode, align, factor)), begin(out + 1), index(out * taps),
+          weight(out * taps) {
+        if (!begin || !index || !weight || in == 0) return;
+        if (mode >= LINEAR_FILTER) {
+            filter(in, out, mode, align, factor);
+            return;
+        }
+        for (int64_t o = 0; o <= out; ++o) begin[o] = o * taps;
         const bool corners = align && mode >= LINEAR;
         const E scale = corners      ? (out > 1 ? E(in - 1) / E(out - 1) : E(0))
                         : factor > 0 ? E(1.0 / factor)
@@ -139,6 +149,46 @@ struct samples {
             for (int k = 0; k < 4; ++k) i[k] = min64(in - 1, max64(0, int64_t(below) + k - 1));
         }
     }
+
+    /* the step between the centres of windows, in elements of the input */
+    static double step_of(int64_t in, int64_t out, bool align, double factor) {
+        if (align) return out > 1 ? double(in - 1) / double(out - 1) : 0;
+        return factor > 0 ? 1 / factor : double(in) / double(out);
+    }
+    static int64_t most_taps(int64_t in, int64_t out, int mode, bool align, double factor) {
+        if (mode < LINEAR_FILTER) return mode == CUBIC ? 4 : mode == LINEAR ? 2 : 1;
+        const double stretch = fmax(1, step_of(in, out, align, factor));
+        return int64_t(fmin(double(in), 2 * ceil((mode == LINEAR_FILTER ? 1 : 2) * stretch) + 1));
+    }
+    /* A filter's windows are as wide as the output's step; the cubic one is Keys' with a = -0.5. */
+    static double triangle(double x) { return x < 1 ? 1 - x : 0; }
+    static double bump(double x) {
+        return x < 1   ? (1.5 * x - 2.5) * x * x + 1
+               : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2
+                       : 0;
+    }
+    void filter(int64_t in, int64_t out, int mode, bool align, double factor) {
+        const double step = step_of(in, out, align, factor), stretch = fmax(1, step),
+                     half = (mode == LINEAR_FILTER ? 1 : 2) * stretch;
+        int64_t at = 0;
+        for (int64_t o = 0; o < out; ++o) {
+            const double centre = step * (double(o) + 0.5);
+            const int64_t first = max64(0, int64_t(centre - half + 0.5)),
+                          last = min64(min64(in, first + taps), int64_t(centre + half + 0.5));
+            const auto weigh = [&](int64_t i) {
+                const double x = fabs((double(i) - centre + 0.5) / stretch);
+                return mode == LINEAR_FILTER ? triangle(x) : bump(x);
+            };
+            double total = 0;
+            for (int64_t i = first; i < last; ++i) total += weigh(i);
+            begin[o] = at;
+            for (int64_t i = first; i < last; ++i, ++at) {
+                index[at] = i;
+                weight[at] = E(total != 0 ? weigh(i) / total : weigh(i));
+            }
+        }
+        begin[out] = at;
+    }
 };
 
 /* What the rows of an output are sums of: entries [begin[o], begin[o + 1]). For the transpose each
@@ -149,13 +199,14 @@ struct sources {
     scratch<E> weight;
     bool complete;
 
-    sources(const samples<E> &of, int64_t small, int64_t large, bool transposed)
+    __attribute__((noinline)) sources(const samples<E> &of, int64_t small, int64_t large,
+                                      bool transposed)
         : begin((transposed ? small : large) + 1), index(large * of.taps), weight(large * of.taps),
           complete(begin && index && weight) {
         if (!complete) return;
-        const int64_t rows = transposed ? small : large, all = large * of.taps;
+        const int64_t rows = transposed ? small : large, all = of.begin[large];
         if (!transposed) {
-            for (int64_t o = 0; o <= rows; ++o) begin[o] = o * of.taps;
+            for (int64_t o = 0; o <= rows; ++o) begin[o] = of.begin[o];
             for (int64_t i = 0; i < all; ++i) {
                 index[i] = of.index[i];
                 weight[i] = of.weight[i];
@@ -166,11 +217,12 @@ struct sources {
         for (int64_t i = 0; i < all; ++i) ++begin[of.index[i]];
         for (int64_t o = 0; o < rows; ++o) begin[o + 1] += begin[o];
         /* from behind, so that `begin` ends where rows begin */
-        for (int64_t i = all - 1; i >= 0; --i) {
-            const int64_t at = --begin[of.index[i]];
-            index[at] = i / of.taps;
-            weight[at] = of.weight[i];
-        }
+        for (int64_t o = large - 1; o >= 0; --o)
+            for (int64_t i = of.begin[o + 1] - 1; i >= of.begin[o]; --i) {
+                const int64_t at = --begin[of.index[i]];
+                index[at] = o;
+                weight[at] = of.weight[i];
+            }
     }
 };
 
@@ -246,12 +298,127 @@ inline void weighted(S *to, const S *from, int64_t inner, const int64_t *index, 
     }
 }
 
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+/* As in PyTorch: weights are integers of 16 bits with one number of binary places for all, sums are
+ * exact, and the result is rounded once. The exact sum of a window is less than 2^31. */
+struct byte_weights {
+    scratch<int32_t> weight;
+    int places = 0;
+    /* Terms at the rim that are one element become one term. */
+    byte_weights(samples<double> &of, int64_t out) : weight(of.begin[out]) {
+        if (!weight) return;
+        int64_t count = 0, next = 0;
+        for (int64_t o = 0; o < out; ++o) {
+            const int64_t first = next;
+            next = of.begin[o + 1];
+            const int64_t start = of.begin[o] = count;
+            for (int64_t k = first; k < next; ++k)
+                if (count > start && of.index[count - 1] == of.index[k])
+                    of.weight[count - 1] += of.weight[k];
+                else {
+                    of.index[count] = of.index[k];
+                    of.weight[count++] = of.weight[k];
+                }
+        }
+        of.begin[out] = count;
+        double largest = 0;
+        for (int64_t i = 0; i < count; ++i) largest = fmax(largest, of.weight[i]);
+        while (places < 22 && int(0.5 + ldexp(largest, places + 1)) < 1 << 15) ++places;
+        for (int64_t i = 0; i < count; ++i) {
+            const double w = ldexp(of.weight[i], places);
+            weight[i] = int32_t(w + (w < 0 ? -0.5 : 0.5));
+        }
+    }
+    int32_t half() const { return 1 << (places > 0 ? places - 1 : 0); }
+    uint8_t rounded(int32_t sum) const {
+        sum >>= places;
+        return uint8_t(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+    }
+};
+
+/* Neighbours are next to each other: each window is N numbers from `start` on, some of weight 0.
+ * False, with nothing written, if a window is wider. */
+template <int N>
+bool resample_lines(pt_call *call, const samples<double> &of, const byte_weights &bytes, int64_t in,
+                    int64_t out, int64_t outer) {
+    scratch<int32_t> weight(out * N);
+    scratch<int64_t> start(out);
+    if (in < N || !weight || !start) return false;
+    for (int64_t o = 0; o < out; ++o) {
+        const int64_t first = of.begin[o], last = of.begin[o + 1];
+        int32_t sums[N] = {};
+        start[o] = first == last ? 0 : min64(of.index[first], in - N);
+        for (int64_t k = first; k < last; ++k) {
+            const int64_t place = of.index[k] - start[o];
+            if (place >= N) return false;
+            sums[place] += bytes.weight[k];
+        }
+        for (int k = 0; k < N; ++k) weight[o * N + k] = sums[k];
+    }
+    const int32_t half = bytes.half();
+    parallel_for(outer, grain_rows(out * N / 2), [&](int64_t begin, int64_t end) {
+        for (int64_t u = begin; u < end; ++u) {
+            const uint8_t *from = input<uint8_t>(call) + u * in;
+            uint8_t *to = output<uint8_t>(call) + u * out;
+            for (int64_t o = 0; o < out; ++o) {
+                const uint8_t *x = from + start[o];
+                int32_t sum = half;
+                for (int k = 0; k < N; ++k) sum += weight[o * N + k] * x[k];
+                to[o] = bytes.rounded(sum);
+            }
+        }
+    });
+    return true;
+}
+
+/* `inner` is the number of elements between neighbours along the dim */
+int resample_bytes(pt_call *call, samples<double> &of, int64_t in, int64_t out, int64_t outer,
+                   int64_t inner) {
+    const byte_weights bytes(of, out);
+    if (!bytes.weight) return no_memory(call, of.begin[out] * 4);
+    if (inner == 1 && (resample_lines<2>(call, of, bytes, in, out, outer) ||
+                       resample_lines<4>(call, of, bytes, in, out, outer) ||
+                       resample_lines<8>(call, of, bytes, in, out, outer)))
+        return PT_OK;
+    const int32_t half = bytes.half();
+    const int64_t *const begin_of = of.begin.data, *const index = of.index.data;
+    const int32_t *const weight = bytes.weight.data;
+    parallel_for(outer * out, grain_rows(inner * of.taps), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            const int64_t o = r % out, first = begin_of[o], last = begin_of[o + 1];
+            const uint8_t *from = input<uint8_t>(call) + r / out * in * inner;
+            uint8_t *to = output<uint8_t>(call) + r * inner;
+            if (inner < 8) {
+                for (int64_t i = 0; i < inner; ++i) {
+                    int32_t sum = half;
+                    for (int64_t k = first; k < last; ++k)
+                        sum += weight[k] * from[index[k] * inner + i];
+                    to[i] = bytes.rounded(sum);
+                }
+                continue;
+            }
+            int32_t sums[256];
+            for (int64_t start = 0; start < inner; start += 256) {
+                const int64_t n = min64(256, inner - start);
+                for (int64_t i = 0; i < n; ++i) sums[i] = half;
+                for (int64_t k = first; k < last; ++k) {
+                    const uint8_t *row = from + index[k] * inner + start;
+                    const int32_t w = weight[k];
+                    for (int64_t i = 0; i < n; ++i) sums[i] += w * row[i];
+                }
+                for (int64_t i = 0; i < n; ++i) to[start + i] = bytes.rounded(sums[i]);
+            }
+        }
+    });
+    return PT_OK;
+}
+
 template <bool TRANSPOSED>
-int resample_kernel(pt_call *call) {
+int resample_as(pt_call *call, int mode) {
     const pt_view &x = call->in[0], &y = call->out[0];
     if (x.ndim == 0) return fail(call, PT_RUNTIME_ERROR, "expected at least one dimension");
     const int64_t dim = call->params[0].i;
-    const int mode = int(call->params[2].i);
     const bool align = call->params[3].i != 0;
     const double factor = call->params[4].d;
     const int64_t in = x.sizes[dim], out = y.sizes[dim], small = TRANSPOSED ? out : in,
@@ -264,11 +431,16 @@ int resample_kernel(pt_call *call) {
     }
     if (y.numel == 0) return PT_OK;
     if (small == 0) return fail(call, PT_RUNTIME_ERROR, "a dim of size 0 cannot be resampled");
+    if (!TRANSPOSED && x.dtype == PT_UINT8 && mode >= LINEAR) {
+        samples<double> of(in, out, mode, align, factor);
+        if (!of.begin || !of.index || !of.weight) return no_memory(call, out * of.taps * 16);
+        return resample_bytes(call, of, in, out, outer, inner);
+    }
     return visit<bit(PT_UINT8) | FLOATS>(call, x.dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
         using E = std::conditional_t<is_same<S, double>, double, float>;
         const samples<E> of(small, large, mode, align, factor);
-        if (!of.index || !of.weight) return no_memory(call, large * of.taps * 16);
+        if (!of.begin || !of.index || !of.weight) return no_memory(call, large * of.taps * 16);
         const sources<E> rows(of, small, large, TRANSPOSED);
         if (!rows.complete) return no_memory(call, large * of.taps * 16);
         const auto entries = [&](int64_t o) { return rows.begin[o + 1] - rows.begin[o]; };
@@ -316,6 +488,15 @@ int resample_kernel(pt_call *call) {
     });
 }
 
+template <bool TRANSPOSED>
+int resample_kernel(pt_call *call) {
+    return resample_as<TRANSPOSED>(call, int(call->params[2].i));
+}
+template <bool TRANSPOSED>
+int filter_kernel(pt_call *call) {
+    return resample_as<TRANSPOSED>(call, LINEAR_FILTER + int(call->params[2].i));
+}
+
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_resample_, PT_ISA)[] = {
@@ -323,5 +504,7 @@ extern "C" const pt_kernel_entry PT_CAT(pt_kernels_resample_, PT_ISA)[] = {
     {"fold_windows", sliding_kernel<true>},
     {"resample", resample_kernel<false>},
     {"resample_transposed", resample_kernel<true>},
+    {"filtered", filter_kernel<false>},
+    {"filtered_transposed", filter_kernel<true>},
     {nullptr, nullptr},
 };

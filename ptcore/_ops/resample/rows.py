@@ -1,17 +1,20 @@
 """Rows: padding with a number, sliding windows as columns, resampling along a dim and at positions."""
 from ptcore._ops.table.schema import REAL, functional, linear, made, nondifferentiable, structured
 
-_HOW = "dim: Dim, size: Int, mode: 'nearest|nearest-exact|linear|cubic', align_corners: Bool, scale: Float"
+_MODES = {"resample": "nearest|nearest-exact|linear|cubic", "filtered": "linear|cubic"}
 
-for _name, _other in (("resample", "resample_transposed"), ("resample_transposed", "resample")):
+for _name, _other in (("resample", "resample_transposed"), ("resample_transposed", "resample"),
+                      ("filtered", "filtered_transposed"), ("filtered_transposed", "filtered")):
     linear(
-        f"{_name}(input, {_HOW})", types=("uint8", *REAL), kernel=_name, internal=True,
+        f"{_name}(input, dim: Dim, size: Int, mode: {_MODES[_name.removesuffix('_transposed')]!r}, "
+        "align_corners: Bool, scale: Float)", types=("uint8", *REAL), kernel=_name, internal=True,
         called="interpolate", node="UpsampleBackward0", layout="contiguous",
         out="resampled", keeps="channels_last",
         vjp=[f"{_other}(g, dim, x.shape[dim], mode, align_corners, scale)"],
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",
         doc="``size`` numbers along a dim from those that are there"
-            + (" (the transpose)." if _name != "resample" else "; scale 0: that of the sizes."))
+            + (", by windows that are as wide as the step" if "filtered" in _name else "")
+            + (" (the transpose)." if "transposed" in _name else "; scale 0: that of the sizes."))
 
 _HOW = "mode: 'bilinear|nearest|bicubic', padding_mode: 'zeros|border|reflection', align_corners: Bool"
 

@@ -1,7 +1,8 @@
 /* The gradient of running products and of products of whole lines.
  *
- *    products_slope(g, input, out; dim) -> the gradient of the input of cumprod, or of prod if g and
- *                                          out have one element along the dim; all are contiguous
+ *    products_slope(g, input, out; dim) -> the gradient of the input
+ *
+ * of cumprod, or of prod if g and out have one element along the dim. All are contiguous.
  */
 #include "scan.hpp"
 
@@ -26,7 +27,9 @@ T conjugate(T x) {
     else return x;
 }
 template <class T> struct limits_of { static constexpr T least = FLT_MIN, largest = FLT_MAX; };
-template <> struct limits_of<double> { static constexpr double least = DBL_MIN, largest = DBL_MAX; };
+template <> struct limits_of<double> {
+    static constexpr double least = DBL_MIN, largest = DBL_MAX;
+};
 /* whether a quotient by a factor of it keeps its digits: 0, denormal numbers, inf and NaN do not */
 template <class T>
 bool is_normal(T x) {

@@ -270,3 +270,22 @@ def test_errors(name, shape, args, settings):
         if library is pt:
             assert str(info.value).startswith(name + ": ")
     assert issubclass(*kinds)
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_bytes_are_resampled_to_the_last_bit(mode, antialias):
+    """Windows of 1 to 40 numbers, with both ways to count corners; the same in channels-last memory."""
+    rng = np.random.default_rng(7)
+    for shape, sizes in (((2, 3, 37, 41), ((5, 3), (20, 33), (37, 80), (90, 41), (1, 2), (36, 40), (12, 14))),
+                         ((2, 3, 2, 6), ((3, 2), (1, 9))), ((1, 2, 300, 260), ((7, 6), (224, 224)))):
+        data = rng.integers(0, 256, shape, np.uint8)
+        data.ravel()[::7] = 255
+        for size in sizes:
+            for corners in (False, True):
+                got = [f.interpolate(library.tensor(data), size, mode=mode, antialias=antialias, align_corners=corners)
+                       for library, f in LIBRARIES]
+                np.testing.assert_array_equal(*[x.numpy() for x in got], err_msg=f"{shape} {size} {corners}")
+                x = pt.tensor(data).contiguous(memory_format=pt.channels_last)
+                last = pt.nn.functional.interpolate(x, size, mode=mode, antialias=antialias, align_corners=corners)
+                np.testing.assert_array_equal(last.numpy(), got[0].numpy(), err_msg=f"{shape} {size} {corners}")
