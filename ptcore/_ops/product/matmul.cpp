@@ -171,7 +171,7 @@ template <class T>
 inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
     constexpr int64_t LIMIT = int64_t(1) << 30;
     const bool pack_a = !fits_blas<T>({nullptr, t.a.row, t.a.column}, t.n, t.k);
-    /* A BLAS takes twice the time for many rows times a small transposed B, that of a linear layer */
+    /* A BLAS takes twice the time for many rows times a small transposed B, as of a linear layer */
     const bool turned = t.b.row == 1 && t.m > 1 && t.n >= 512 && t.k * t.m <= 4096;
     const bool pack_b = turned || !fits_blas<T>({nullptr, t.b.row, t.b.column}, t.k, t.m);
     scratch<T> a(pack_a ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0),

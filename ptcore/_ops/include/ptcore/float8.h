@@ -82,8 +82,8 @@ struct float8_e8m0fnu {
     }
     static PT_INLINE uint8_t narrow(float f) {
         const uint32_t mag = to_bits(f) & 0x7fffffffu, exponent = mag >> 23, rest = mag & 0x7fffffu;
-        /* The nearest power, and up from halfway. 2**-127 is a denormal, whose leading bit is 0x400000:
-         * halfway from there to 2**-126 is 0x600000. */
+        /* The nearest power, and up from halfway. 2**-127 is a denormal, whose leading bit is
+         * 0x400000: halfway from there to 2**-126 is 0x600000. */
         const uint32_t up = rest >= (exponent ? 0x400000u : 0x600000u);
         return (uint8_t)(exponent == 0xffu ? exponent : exponent + up);
     }

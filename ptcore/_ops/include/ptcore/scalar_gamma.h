@@ -164,6 +164,17 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
 PT_INLINE double zeta(double s, double q) { return zeta_slow(s, q, 10); }
 PT_INLINE float zeta(float s, float q) { return (float)zeta_slow((double)s, (double)q, 4); }
 
+/* The derivative of digamma for x > 0: terms 1 / x^2 up to `least`, then the asymptotic series. */
+PT_NOINLINE double trigamma_above(double x, double least) {
+    double sum = 0;
+    for (; x < least; x += 1.0) sum += 1.0 / (x * x);
+    const double i = 1.0 / x, q = i * i;
+    return sum + i + 0.5 * q +
+           i * q * poly(q, 0.16666666666666666, -0.03333333333333333, 0.023809523809523808,
+                        -0.03333333333333333, 0.07575757575757576, -0.2531135531135531,
+                        1.1666666666666667);
+}
+
 /* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x); below 0 by reflection for n = 1.
  * Poles give inf. */
 PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
@@ -179,6 +190,7 @@ PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
         }
     }
     if (x == infinity<double>()) return 0;
+    if (n == 1) return trigamma_above(x, terms < 8 ? 5.0 : 11.0);
     double factorial = 1;
     for (double k = 2; k <= n && factorial < infinity<double>(); k += 1.0) factorial *= k;
     double r = factorial * zeta_slow(n + 1.0, x, terms);
