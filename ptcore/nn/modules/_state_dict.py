@@ -110,7 +110,7 @@ class ModuleState:
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
 
-        hooks = self._hooks
+        hooks = self if self._hooks is True else None
         if hooks is not None:
             for hook in hooks._state_dict_pre_hooks.values():
                 hook(self, prefix, keep_vars)
@@ -143,8 +143,8 @@ class ModuleState:
         error_msgs,
     ):
         """Load this module's own entries; append to the three lists in place."""
-        if self._hooks is not None:
-            for hook in self._hooks._load_state_dict_pre_hooks.values():
+        if self._hooks is True:
+            for hook in self._load_state_dict_pre_hooks.values():
                 hook(
                     state_dict,
                     prefix,
@@ -309,9 +309,9 @@ class ModuleState:
                         k: v for k, v in local_state.items() if k.startswith(below)
                     }
                     load(child, entries, below)
-            if module._hooks is not None:
+            if module._hooks is True:
                 keys = _IncompatibleKeys(missing_keys, unexpected_keys)
-                for hook in module._hooks._load_state_dict_post_hooks.values():
+                for hook in module._load_state_dict_post_hooks.values():
                     if hook(module, keys) is not None:
                         raise AssertionError(
                             "Hooks registered with "

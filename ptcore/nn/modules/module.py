@@ -3,7 +3,7 @@
 (a) ``_parameters``, ``_buffers`` and ``_modules`` are plain dicts and the only place of what they hold. ``__getattr__``
     finds it, so a class's own ``__getattr__`` is asked first; it is in C (see ``_attributes.h``).
 (b) Assignment and registration keep a name in at most one of the three and in the instance's ``__dict__``.
-(c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
+(c) A call without hooks makes one test and calls ``forward`` (see ``module_hooks``).
 """
 
 import sys
@@ -18,6 +18,7 @@ from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
 from ptcore.nn.modules.module_hooks import (
     ModuleHooks,
+    forget_tables,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -175,7 +176,8 @@ class Module(ModuleHooks, ModuleState):
         for registry in REGISTRIES:
             own[registry] = {}
         own["_non_persistent_buffers_set"] = set()
-        own.pop("_hooks", None)             # those of an earlier call
+        if "_hooks" in own:                 # those of an earlier call
+            forget_tables(own)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -192,13 +194,26 @@ class Module(ModuleHooks, ModuleState):
         try:
             if self._hooks is None:
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
-            return self._call_with_hooks(args, kwargs)
+            return self._call_impl(*args, **kwargs)
         except Exception as error:
             note_path(error, self)
             raise
 
     if TYPE_CHECKING:
         def compile(self, *args: Any, **kwargs: Any) -> None: ...
+
+    @property
+    def _compiled_call_impl(self):
+        """PyTorch's name of what :meth:`compile` has made: here the ``forward`` of the instance, or None."""
+        forward = self.__dict__.get("forward")
+        return forward if hasattr(forward, "_compiled") else None
+
+    @_compiled_call_impl.setter
+    def _compiled_call_impl(self, value):
+        if value is not None:
+            raise AttributeError("_compiled_call_impl can be set to None alone, use compile")
+        if self._compiled_call_impl is not None:
+            del self.__dict__["forward"]
 
     # Registration and attributes
 
@@ -361,7 +376,7 @@ class Module(ModuleHooks, ModuleState):
     def __setstate__(self, state):
         own = self.__dict__
         state = dict(state)
-        take_hooks(state)
+        take_hooks(state, own)
         # Unlike the keys of a pickle, interned ones are found by identity.
         own.update((sys.intern(key) if type(key) is str else key, value) for key, value in state.items())
         own.setdefault("_non_persistent_buffers_set", set())
