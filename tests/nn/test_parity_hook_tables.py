@@ -289,10 +289,45 @@ def names_of_dictionaries(m):
              type(x.pop("a")).__name__, list(x)) for x in (one, two)], attempt(one.pop, "p_a")
 
 
+# -- buffers and conversions ------------------------------------------------------------------------------------
+
+def buffers_of_overrides(m):
+    """``register_buffer`` that a class overrides, with other defaults or without ``persistent``."""
+    class Hidden(m.nn.Module):
+        def register_buffer(self, name, tensor, persistent=False):
+            super().register_buffer(name, tensor, persistent)
+
+    class Plain(m.nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    class Any(m.nn.Module):
+        def register_buffer(self, *args, **kwargs):
+            super().register_buffer(*args, **kwargs)
+    found = []
+    for cls in (Hidden, Plain, Any, m.nn.Module):
+        net = cls()
+        net.register_buffer("a", m.ones(1))
+        net.a = m.zeros(1)
+        net.b = m.nn.Buffer(m.ones(1))
+        found += [attempt(setattr, net, "c", m.nn.Buffer(m.ones(1), persistent=False)), list(net.state_dict()),
+                  attempt(setattr, net, "b", None), [name for name, _ in net.named_buffers()]]
+    return found
+
+
+def conversions_with_copy(m):
+    net, found = m.nn.Linear(1, 1), []
+    for args, kwargs in ((("cpu",), {"copy": True}), ((), {"copy": False}), ((m.float64, False, True), {}),
+                         ((m.ones(1), False, True), {}), ((m.float64, False), {}), ((), {"non_blocking": True})):
+        found.append((attempt(lambda args=args, kwargs=kwargs: net.to(*args, **kwargs) is net), net.weight.dtype))
+    return found
+
+
 PROGRAMS = [cleared_and_replaced, replica_with_its_own_table, shallow_copy_with_its_own_table, state_without_hooks,
             tables_in_pickles, handles_and_tables, initialised_twice, states_with_hooks, calls_of_subclasses,
             subclasses_with_keywords, not_compiled, sizes_of_transposed_convolutions, calls_of_recurrent_layers,
-            states_in_another_order, weights_of_recurrent_layers, names_of_dictionaries]
+            states_in_another_order, weights_of_recurrent_layers, names_of_dictionaries, buffers_of_overrides,
+            conversions_with_copy]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

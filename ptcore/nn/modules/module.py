@@ -81,6 +81,8 @@ def parse_to(args, kwargs):
             raise TypeError(f"to() got multiple values for argument '{name}'")
         given[name] = value
 
+    if "copy" in given:
+        raise RuntimeError("to() of a module does not accept the argument copy")
     device, dtype = given.get("device"), given.get("dtype")
     if "tensor" in given:
         device, dtype = given["tensor"].device, given["tensor"].dtype
@@ -343,11 +345,16 @@ class Module(ModuleHooks, ModuleState):
             persistent = value.persistent
         else:
             persistent = name not in self._non_persistent_buffers_set
-        # Overrides without the argument `persistent` keep working.
-        if persistent:
-            self.register_buffer(name, value)
-        else:
-            self.register_buffer(name, value, persistent=False)
+        method = self.register_buffer
+        if getattr(method, "__func__", None) is not Module.register_buffer:
+            from inspect import signature
+            if "persistent" not in signature(method).parameters:
+                if not persistent:
+                    raise RuntimeError(f"{type(self).__name__}: a non-persistent buffer cannot be registered, since "
+                                       "register_buffer of this class has no argument persistent")
+                method(name, value)
+                return
+        method(name, value, persistent)
 
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
