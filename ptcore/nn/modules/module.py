@@ -97,7 +97,8 @@ def _keeps_identity(tensor, applied):
     """True if `applied` is to become the data of `tensor` in place."""
     if get_overwrite_module_params_on_conversion():
         return False
-    return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
+    return applied is tensor or (isinstance(applied, Tensor) and not is_lazy(applied)
+                                 and tensor.is_meta == applied.is_meta)
 
 
 def swap_parameters(module, fn):
