@@ -11,18 +11,19 @@ from ptcore._state import function_modes as modes
 from ptcore._tensor import Tensor
 
 
-def overriding(values):
+def overriding(values, plain=False):
     """The arguments with a ``__torch_function__`` of their own, one of each class, subclasses before their bases. While
-    a subclass's ``__torch_function__`` runs the function, subclasses of Tensor count as plain tensors."""
+    a subclass's ``__torch_function__`` runs the function, subclasses of Tensor count as plain tensors. With `plain` a
+    plain tensor is among them."""
     found, off = [], torch_function_is_off()
     for x in values:
         cls = type(x)
-        if cls in (int, float, str, bool, type(None)) or cls is Tensor:
+        if cls in (int, float, str, bool, type(None)) or (cls is Tensor and (off or not plain)):
             continue
         function = getattr(cls, "__torch_function__", None)
         if function is None or function is _disabled_torch_function_impl or any(type(y) is cls for y in found):
             continue
-        if isinstance(x, Tensor) and (off or not _overrides(cls)):
+        if isinstance(x, Tensor) and cls is not Tensor and (off or not _overrides(cls)):
             continue
         place = next((k for k, y in enumerate(found) if issubclass(cls, type(y))), len(found))
         found.insert(place, x)
@@ -76,10 +77,14 @@ def refuse_function_of_others(function, args, kwargs):
                         "gives a tensor of PyTorch over the same memory")
 
 
-def answer(function, args, kwargs, relevant=None):
-    """The first result of the arguments' ``__torch_function__`` for a call; NotImplemented if none handles it."""
-    owners = overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)
+def answer(function, args, kwargs, relevant=None, plain=False):
+    """The first result of the arguments' ``__torch_function__`` for a call; NotImplemented if none handles it.
+
+    With `plain`, Tensor is among the types: PyTorch's functions in Python name it, those in C++ do not.
+    """
+    owners = overriding(flat((*args, *kwargs.values())) if relevant is None else relevant, plain)
     types = tuple(map(type, owners))
+    owners = [x for x in owners if type(x) is not Tensor]
     if modes():
         result = ask_mode(function, args, kwargs, types)
         if result is not NotImplemented:
@@ -110,9 +115,9 @@ def answer_operator(name, x, y):
     return answer(getattr(Tensor, f"__r{_REFLECTED[name]}__" if name in _REFLECTED else name), (y, x), {})
 
 
-def ask(function, args, kwargs, relevant=None):
+def ask(function, args, kwargs, relevant=None, plain=False):
     """``answer``, or TypeError if none handles the call."""
-    result = answer(function, args, kwargs, relevant)
+    result = answer(function, args, kwargs, relevant, plain)
     if result is not NotImplemented:
         return result
     types = tuple(map(type, overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)))
@@ -175,7 +180,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     TypeError
         If all of them answer NotImplemented.
     """
-    return ask(public_api, args, kwargs, relevant_args)
+    return ask(public_api, args, kwargs, relevant_args, plain=True)
 
 
 def wrap_torch_function(dispatcher):

@@ -2,6 +2,7 @@
 from ptcore._errors import DeviceError, warn
 from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
+from ptcore._state import function_modes
 from ptcore._tensor import Tensor
 from ptcore.autograd.accumulate import plain_seed
 from ptcore.autograd.engine import run_backward
@@ -10,6 +11,7 @@ _CYCLE = ("Using backward() with create_graph=True will create a reference cycle
           "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
           "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
           "after use to break the cycle and avoid the leak.")
+plain_classes = {Tensor}                # whose functions nobody overrides; floors above add theirs
 
 
 def _sequence(value, op, arg, grads=None):
@@ -25,6 +27,13 @@ def _sequence(value, op, arg, grads=None):
         elif not isinstance(t, Tensor):
             raise TypeError(f"{op}: {arg} must hold Tensors or GradientEdges, got {type(t).__name__}")
     return value
+
+
+def _read(value):
+    """Tensors of a call; an iterable that can be read once as a list."""
+    if isinstance(value, (Tensor, list, tuple)) or hasattr(type(value), "__torch_function__"):
+        return value
+    return list(value)
 
 
 def _is_edge(value):
@@ -166,6 +175,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         found = grad(outputs, list(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
                      allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, found, strict=True))
+    outputs, inputs = _read(outputs), _read(inputs)
+    relevant = [t for given in (outputs, inputs) for t in (given if isinstance(given, (list, tuple)) else (given,))]
+    if not plain_classes.issuperset(map(type, relevant)) or function_modes():
+        from ptcore._overrides import handle_torch_function, has_torch_function
+        if has_torch_function(relevant):
+            return handle_torch_function(
+                grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+                create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+                is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
     outputs = _sequence(outputs, "grad", "outputs", grad_outputs)
     inputs = _sequence(inputs, "grad", "inputs")
     if only_inputs is not True and not flag("grad", "only_inputs", only_inputs):

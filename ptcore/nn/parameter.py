@@ -7,6 +7,7 @@ operations on them stay on the core's fast path and return plain tensors.
 import ptcore
 from ptcore import Tensor
 from ptcore._overrides import refuse_tensors_of_others
+from ptcore.autograd.entry import plain_classes
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -107,6 +108,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         )
 
     __torch_function__ = ptcore._disabled_torch_function_impl
+
+
+plain_classes.add(Parameter)            # `autograd.grad` need not look for functions of its own
 
 
 class _BufferMeta(type(Tensor)):

@@ -69,10 +69,11 @@ def described(value, is_named=False):
 def module_state(module):
     """The dict of a module as PyTorch keeps it, with a table for each kind of hook."""
     state = dict(module.__getstate__())
-    hooks = state.pop("_hooks", None)
+    state.pop("_hooks", None)
     for table in TABLES:
-        state[table] = OrderedDict() if hooks is None else getattr(hooks, table)
-    state["_is_full_backward_hook"] = None if hooks is None else hooks._is_full_backward_hook
+        if table not in state:
+            state[table] = OrderedDict()
+    state.setdefault("_is_full_backward_hook", None)
     for name in type(module)._torch_computed:
         state[name] = getattr(module, name)
     return state

@@ -296,7 +296,10 @@ def test_modules_as_python_pickles_of_both_forms():
     other = nn.Module.__new__(Net)
     other.__setstate__(state)
     assert list(other._forward_hooks) == [7]
-    assert "_forward_hooks" not in vars(other)
+    assert vars(other)["_forward_hooks"] is other._forward_hooks
+    other.__setstate__({**state, "_forward_hooks": collections.OrderedDict()})
+    assert not other._forward_hooks
+    assert "_forward_hooks" not in vars(pickle.loads(pickle.dumps(other)))
 
 
 def test_weights_only_stays_closed():

@@ -104,6 +104,28 @@ def states(m):
     return found, mean is net.running_mean, mean
 
 
+def states_beside_a_graph(m):
+    """Graphs and views from before the call, and from a hook that runs within it; a parameter of two modules."""
+    found = []
+    for when in ("never", "before", "view", "gradient", "hook", "shared"):
+        net = filled(m, m.nn.Sequential(m.nn.Linear(2, 2), m.nn.Tanh(), m.nn.Linear(2, 2), m.nn.BatchNorm1d(2)))
+        kept, x = [], values(m, 3, 2).requires_grad_()
+        if when == "before":
+            kept.append(net(x))
+        elif when == "view":
+            kept.append(net[2].bias[:1])
+        elif when == "gradient":
+            net(x).pow(2).sum().backward()
+        elif when == "shared":
+            net[2].weight = net[0].weight
+        elif when == "hook":
+            net[2].register_load_state_dict_pre_hook(lambda *args, net=net, kept=kept, x=x: kept.append(net(x)))
+        weights, state = list(net.parameters()), {key: t + 1 for key, t in net.state_dict().items()}
+        result = swapping(m, lambda net=net, state=state: list(net.load_state_dict(state)))
+        found.append((when, result, [a is b for a, b in zip(weights, net.parameters())], list(net.parameters())[:2]))
+    return found
+
+
 def what_module_load_returns(m):
     class Tenfold(m.Tensor):
         def module_load(self, other, assign=False):
@@ -122,6 +144,7 @@ def what_module_load_returns(m):
 
 
 @pytest.mark.parametrize("program", [tensors, hooks, optimizers, conversions, conversions_beside_a_graph, states,
+                                     states_beside_a_graph,
                                      what_module_load_returns], ids=lambda f: f.__name__)
 def test_programs(program):
     same(program, pt, torch)

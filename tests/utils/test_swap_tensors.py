@@ -162,3 +162,22 @@ def test_the_collector_follows_what_was_exchanged():
     del a, b
     gc.collect()
     assert gone() is None
+
+
+def test_a_load_walks_over_all_objects_once(monkeypatch):
+    walks = []
+
+    def noting(*objects, find=gc.get_referrers):
+        walks.append(len(objects))
+        return find(*objects)
+    monkeypatch.setattr(gc, "get_referrers", noting)
+    net = nn.Sequential(*[nn.Linear(2, 2) for _ in range(20)], nn.BatchNorm1d(2))
+    state = {key: t.clone() + 1 for key, t in net.state_dict().items()}
+    weights = list(net.parameters())
+    pt.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        net.load_state_dict(state)
+    finally:
+        pt.__future__.set_swap_module_params_on_conversion(False)
+    assert len([n for n in walks if n == 45]) == 1 and len(walks) <= 3
+    assert all(a is b and a.equal(state[key]) for a, (key, b) in zip(weights, net.named_parameters()))

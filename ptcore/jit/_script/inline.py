@@ -192,9 +192,8 @@ class _Freezer(_Inliner):
         self.copies = {}                # the memo of deepcopy
         for m in root.modules():
             if isinstance(m, RecursiveScriptModule):
-                hooks = vars(m).get("_hooks")       # reading it by its own name would create a table
-                if hooks is not None and (hooks._forward_hooks or hooks._forward_pre_hooks or hooks._backward_hooks
-                                          or hooks._backward_pre_hooks):
+                if "_hooks" in vars(m) and (m._forward_hooks or m._forward_pre_hooks or m._backward_hooks
+                                            or m._backward_pre_hooks):
                     raise RuntimeError(f"freeze: {self.called(m)} has hooks, which are no part of a graph; remove them "
                                        "before the module is frozen")
                 for method in m._jit_methods.values():

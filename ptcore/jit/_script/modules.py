@@ -225,8 +225,6 @@ class RecursiveScriptModule(ScriptModule):
             if name in elsewhere:
                 continue
             if name in _OWN or name.startswith("_jit_"):
-                if name.endswith("_hooks") and name in own and value:
-                    own[name] = type(value)(value)
                 continue
             if isinstance(value, Attribute):
                 own["_jit_types"][name] = from_annotation(value.type)

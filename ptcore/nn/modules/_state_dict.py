@@ -14,6 +14,8 @@ from ptcore._overrides import is_tensor_like
 from ptcore.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+_OWNERS = "owners of what is exchanged"
+_PLAIN = (ptcore.Tensor, Parameter)
 
 
 class _IncompatibleKeys(
@@ -110,7 +112,7 @@ class ModuleState:
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
 
-        hooks = self._hooks
+        hooks = self if self._hooks is True else None
         if hooks is not None:
             for hook in hooks._state_dict_pre_hooks.values():
                 hook(self, prefix, keep_vars)
@@ -143,8 +145,8 @@ class ModuleState:
         error_msgs,
     ):
         """Load this module's own entries; append to the three lists in place."""
-        if self._hooks is not None:
-            for hook in self._hooks._load_state_dict_pre_hooks.values():
+        if self._hooks is True:
+            for hook in self._load_state_dict_pre_hooks.values():
                 hook(
                     state_dict,
                     prefix,
@@ -160,7 +162,7 @@ class ModuleState:
         for name, param in local_state.items():
             key = prefix + name
             if key in state_dict:
-                error = self._load_one(name, key, param, state_dict[key], assign)
+                error = self._load_one(name, key, param, state_dict[key], assign, local_metadata.get(_OWNERS))
                 if error is not None:
                     error_msgs.append(error)
             elif strict:
@@ -183,7 +185,7 @@ class ModuleState:
                 if name not in (self._modules if dot else local_state):
                     unexpected_keys.append(key)
 
-    def _load_one(self, name, key, param, value, assign):
+    def _load_one(self, name, key, param, value, assign, owners=None):
         """Load `value` into `param`; return an error message or None."""
         if not is_tensor_like(value):
             return (
@@ -212,7 +214,8 @@ class ModuleState:
         try:
             with ptcore.no_grad():
                 if swaps:
-                    self._swap_with(param, param.module_load(value, assign=assign), value)
+                    loaded = param.module_load(value, assign=assign)
+                    self._swap_with(param, loaded, value, owners if type(value) in _PLAIN else None)
                     return None
                 if not assign:
                     param.copy_(value)
@@ -232,9 +235,9 @@ class ModuleState:
         return None
 
     @staticmethod
-    def _swap_with(param, loaded, value):
+    def _swap_with(param, loaded, value, owners):
         """Let `param` exchange what it holds with what ``module_load`` returned."""
-        from ptcore._swapping import swap_tensors
+        from ptcore._swapping import exchange, swap_tensors
         if loaded is value or loaded is param:
             raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning "
                                "one of the inputs in module_load")
@@ -243,7 +246,28 @@ class ModuleState:
                 loaded.requires_grad_(param.requires_grad)
             else:
                 loaded = Parameter(loaded, requires_grad=param.requires_grad)
-        swap_tensors(param, loaded)
+        if owners is None:
+            swap_tensors(param, loaded)
+        else:                           # nothing but this call has `loaded`
+            exchange(param, loaded, [*owners, loaded])
+
+    def _owners_of_state(self):
+        """What refers to the parameters and buffers, found in one walk over all objects.
+
+        None where the program's own code runs between the exchanges: it may make more of them.
+        """
+        tensors = []
+        for module in self.modules():
+            if module._hooks is True and (module._load_state_dict_pre_hooks or module._load_state_dict_post_hooks):
+                return None
+            load = type(module)._load_from_state_dict
+            if module._has_extra_state("set_extra_state") or not load.__module__.startswith("ptcore."):
+                return None
+            tensors += [t for t in (*module._parameters.values(), *module._buffers.values()) if t is not None]
+        if not all(type(t) in _PLAIN for t in tensors):
+            return None
+        from ptcore._swapping import owners_of
+        return owners_of(tensors)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy parameters and buffers from `state_dict`.
@@ -289,8 +313,12 @@ class ModuleState:
         if metadata is not None:
             state_dict._metadata = metadata
 
+        owners = self._owners_of_state() if get_swap_module_params_on_conversion() else None
+
         def load(module, local_state, prefix):
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+            if owners is not None:
+                local_metadata = {**local_metadata, _OWNERS: owners}
             if assign:
                 local_metadata = {**local_metadata, "assign_to_params_buffers": True}
             module._load_from_state_dict(
@@ -309,9 +337,9 @@ class ModuleState:
                         k: v for k, v in local_state.items() if k.startswith(below)
                     }
                     load(child, entries, below)
-            if module._hooks is not None:
+            if module._hooks is True:
                 keys = _IncompatibleKeys(missing_keys, unexpected_keys)
-                for hook in module._hooks._load_state_dict_post_hooks.values():
+                for hook in module._load_state_dict_post_hooks.values():
                     if hook(module, keys) is not None:
                         raise AssertionError(
                             "Hooks registered with "

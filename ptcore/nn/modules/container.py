@@ -214,16 +214,16 @@ class ModuleList(_Numbered):
 
 
 class _Keyed:
-    """Reading methods of a dictionary on top of ``keys`` and ``__getitem__``."""
+    """Reading methods of a dictionary; as in PyTorch, they do not ask a ``keys`` that a subclass overrides."""
 
     def __len__(self):
-        return len(self.keys())
+        return len(self._table())
 
     def __iter__(self):
-        return iter(self.keys())
+        return iter(self._table())
 
     def __contains__(self, key):
-        return key in self.keys()
+        return key in self._table()
 
     def pop(self, key):
         """Remove the entry `key` and return it."""
@@ -280,6 +280,9 @@ class ModuleDict(_Keyed, Module):
         super().__init__()
         if modules is not None:
             self.update(modules)
+
+    def _table(self):
+        return self._modules
 
     def __getitem__(self, key):
         return self._modules[key]
@@ -413,6 +416,9 @@ class ParameterDict(_Keyed, Module):
         self._keys = {}
         if parameters is not None:
             self.update(parameters)
+
+    def _table(self):
+        return self._keys
 
     def _attribute(self, key):
         if not isinstance(key, str):

@@ -147,6 +147,35 @@ class _ConvTransposeNd(_ConvNd):
             output_padding, groups, bias, padding_mode, device, dtype,
         )
 
+    def _output_padding(
+        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
+    ):
+        """What is added to the sizes of the output so that they become `output_size`."""
+        if output_size is None:
+            return self.output_padding
+        n, leading = num_spatial_dims, input.ndim - num_spatial_dims
+        output_size = list(output_size)
+        if len(output_size) == n + leading:
+            output_size = output_size[leading:]
+        if len(output_size) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or "
+                f"{n + leading} elements (got {len(output_size)})"
+            )
+        least = [
+            (m - 1) * s - 2 * p + d * (k - 1) + 1
+            for m, s, p, d, k in zip(
+                input.shape[leading:], stride, padding, dilation or (1,) * n, kernel_size
+            )
+        ]
+        most = [m + s - 1 for m, s in zip(least, stride)]
+        if any(not a <= o <= b for a, o, b in zip(least, output_size, most)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} "
+                f"to {most} (for an input of {list(input.shape[leading:])})"
+            )
+        return [o - m for o, m in zip(output_size, least)]
+
 
 class _ConvTranspose(_ConvTransposeNd):
     """The forward pass of transposed convolutions: `output_size` chooses among the possible sizes."""
@@ -160,35 +189,11 @@ class _ConvTranspose(_ConvTransposeNd):
             output_padding, groups, bias, padding_mode, device, dtype,
         )
 
-    def _extra(self, input, output_size):
-        if output_size is None:
-            return self.output_padding
-        n, leading = self._n, input.ndim - self._n
-        output_size = list(output_size)
-        if len(output_size) == n + leading:
-            output_size = output_size[leading:]
-        if len(output_size) != n:
-            raise ValueError(
-                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or "
-                f"{n + leading} elements (got {len(output_size)})"
-            )
-        least = [
-            (m - 1) * s - 2 * p + d * (k - 1) + 1
-            for m, s, p, d, k in zip(
-                input.shape[leading:], self.stride, self.padding, self.dilation, self.kernel_size
-            )
-        ]
-        most = [m + s - 1 for m, s in zip(least, self.stride)]
-        if any(not a <= o <= b for a, o, b in zip(least, output_size, most)):
-            raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {least} "
-                f"to {most} (for an input of {list(input.shape[leading:])})"
-            )
-        return [o - m for o, m in zip(output_size, least)]
-
     def forward(self, input, output_size=None):
         """Spread `input` over windows, to `output_size` where given."""
-        extra = self._extra(input, output_size)
+        extra = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self._n, self.dilation
+        )
         return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )

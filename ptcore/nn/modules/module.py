@@ -3,7 +3,7 @@
 (a) ``_parameters``, ``_buffers`` and ``_modules`` are plain dicts and the only place of what they hold. ``__getattr__``
     finds it, so a class's own ``__getattr__`` is asked first; it is in C (see ``_attributes.h``).
 (b) Assignment and registration keep a name in at most one of the three and in the instance's ``__dict__``.
-(c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
+(c) A call without hooks makes one test and calls ``forward`` (see ``module_hooks``).
 """
 
 import sys
@@ -18,6 +18,7 @@ from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
 from ptcore.nn.modules.module_hooks import (
     ModuleHooks,
+    forget_tables,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -80,6 +81,8 @@ def parse_to(args, kwargs):
             raise TypeError(f"to() got multiple values for argument '{name}'")
         given[name] = value
 
+    if "copy" in given:
+        raise RuntimeError("to() of a module does not accept the argument copy")
     device, dtype = given.get("device"), given.get("dtype")
     if "tensor" in given:
         device, dtype = given["tensor"].device, given["tensor"].dtype
@@ -94,7 +97,8 @@ def _keeps_identity(tensor, applied):
     """True if `applied` is to become the data of `tensor` in place."""
     if get_overwrite_module_params_on_conversion():
         return False
-    return applied is tensor or (type(applied) in (Tensor, Parameter) and tensor.is_meta == applied.is_meta)
+    return applied is tensor or (isinstance(applied, Tensor) and not is_lazy(applied)
+                                 and tensor.is_meta == applied.is_meta)
 
 
 def swap_parameters(module, fn):
@@ -175,7 +179,8 @@ class Module(ModuleHooks, ModuleState):
         for registry in REGISTRIES:
             own[registry] = {}
         own["_non_persistent_buffers_set"] = set()
-        own.pop("_hooks", None)             # those of an earlier call
+        if "_hooks" in own:                 # those of an earlier call
+            forget_tables(own)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -192,13 +197,26 @@ class Module(ModuleHooks, ModuleState):
         try:
             if self._hooks is None:
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
-            return self._call_with_hooks(args, kwargs)
+            return self._call_impl(*args, **kwargs)
         except Exception as error:
             note_path(error, self)
             raise
 
     if TYPE_CHECKING:
         def compile(self, *args: Any, **kwargs: Any) -> None: ...
+
+    @property
+    def _compiled_call_impl(self):
+        """PyTorch's name of what :meth:`compile` has made: here the ``forward`` of the instance, or None."""
+        forward = self.__dict__.get("forward")
+        return forward if hasattr(forward, "_compiled") else None
+
+    @_compiled_call_impl.setter
+    def _compiled_call_impl(self, value):
+        if value is not None:
+            raise AttributeError("_compiled_call_impl can be set to None alone, use compile")
+        if self._compiled_call_impl is not None:
+            del self.__dict__["forward"]
 
     # Registration and attributes
 
@@ -328,11 +346,16 @@ class Module(ModuleHooks, ModuleState):
             persistent = value.persistent
         else:
             persistent = name not in self._non_persistent_buffers_set
-        # Overrides without the argument `persistent` keep working.
-        if persistent:
-            self.register_buffer(name, value)
-        else:
-            self.register_buffer(name, value, persistent=False)
+        method = self.register_buffer
+        if getattr(method, "__func__", None) is not Module.register_buffer:
+            from inspect import signature
+            if "persistent" not in signature(method).parameters:
+                if not persistent:
+                    raise RuntimeError(f"{type(self).__name__}: a non-persistent buffer cannot be registered, since "
+                                       "register_buffer of this class has no argument persistent")
+                method(name, value)
+                return
+        method(name, value, persistent)
 
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
@@ -361,7 +384,7 @@ class Module(ModuleHooks, ModuleState):
     def __setstate__(self, state):
         own = self.__dict__
         state = dict(state)
-        take_hooks(state)
+        take_hooks(state, own)
         # Unlike the keys of a pickle, interned ones are found by identity.
         own.update((sys.intern(key) if type(key) is str else key, value) for key, value in state.items())
         own.setdefault("_non_persistent_buffers_set", set())

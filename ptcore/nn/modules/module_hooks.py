@@ -1,9 +1,10 @@
 """Hooks of modules: their tables, registration and the call that runs them.
 
 A module without hooks has ``_hooks = None`` (a class attribute), the only test in a call. The tables are made at the
-first registration, or at the first use of one of their PyTorch names (``_forward_hooks`` and so on). Hooks for all
-modules live in ``global_state.table``. The first of them sets that class attribute to an empty table, so that every
-call takes the path with hooks.
+first registration, or at the first use of one of their PyTorch names (``_forward_hooks`` and so on). They stand in the
+module's dict, as in PyTorch, so that a copy of the dict shares them and an entry of the dict can be replaced;
+``_hooks`` is True beside them. Hooks for all modules live in ``global_state.table``. The first of them sets that class
+attribute to an empty table, so that every call takes the path with hooks; so does a class with its own ``_call_impl``.
 """
 
 from collections import OrderedDict
@@ -28,7 +29,7 @@ TABLES = (
 
 
 class HookTables:
-    """All hook tables of one module; each maps a handle's id to a callable."""
+    """Hook tables of all modules; each maps a handle's id to a callable. Earlier versions pickled those of a module."""
 
     def __init__(self):
         for name in TABLES:
@@ -46,11 +47,35 @@ class WrappedHook:
         return _LoadPreHook(self.hook, self.module) if self.with_module else self.hook
 
 
-def take_hooks(state):
-    """Replaces PyTorch's tables of hooks in a module's state, one for each kind, by ``_hooks`` where there are any."""
-    tables = {name: state.pop(name) for name in TABLES if name in state}
-    full = state.pop("_is_full_backward_hook", None)
-    if full is None and not any(tables.values()):
+def make_tables(own):
+    """Puts the tables of hooks that are not there into a module's dict."""
+    for name in TABLES:
+        if name not in own:
+            own[name] = OrderedDict()
+    own.setdefault("_is_full_backward_hook", None)
+    own["_hooks"] = True
+
+
+def forget_tables(own):
+    """Takes the tables of hooks out of a module's dict."""
+    for name in (*TABLES, "_is_full_backward_hook", "_hooks"):
+        own.pop(name, None)
+
+
+def take_hooks(state, own):
+    """Leaves out the tables of hooks of a module's state, and of its dict, if all that the state has are empty."""
+    items = list(state.items())
+    state.clear()
+    for name, value in items:
+        if name == "_hooks":
+            state.update(vars(value) if type(value) is HookTables else {})
+            value = True
+        state[name] = value
+    tables = {name: state[name] for name in TABLES if name in state}
+    if state.get("_is_full_backward_hook") is None and not any(tables.values()):
+        forget_tables(state)
+        if tables and "_hooks" in own:
+            forget_tables(own)
         return
     for table in tables.values():
         for key, hook in table.items():
@@ -59,8 +84,7 @@ def take_hooks(state):
     # A handle that is made later has none of their numbers.
     RemovableHandle.next_id = max([RemovableHandle.next_id, *(
         key + 1 for table in tables.values() for key in table if type(key) is int)])
-    hooks = state["_hooks"] = HookTables()
-    vars(hooks).update(tables, _is_full_backward_hook=full)
+    make_tables(state)
 
 
 class _GlobalState:
@@ -85,9 +109,16 @@ global_state = _GlobalState()
 _NO_TABLES = HookTables()
 
 
+def tables_of(module):
+    """What has the tables of a module's own hooks."""
+    return module if module._hooks is True else _NO_TABLES
+
+
 def has_hooks(module):
     """Whether a call of a module runs anything beside its forward."""
-    tables = [t for t in (module._hooks, global_state.table) if t is not None]
+    if type(module)._call_impl is not ModuleHooks._call_impl:
+        return True
+    tables = (tables_of(module), global_state.table or _NO_TABLES)
     return any(getattr(t, name) for t in tables for name in TABLES if "state_dict" not in name)
 
 
@@ -207,10 +238,18 @@ class _LoadPreHook:
 
 def _table_property(name):
     def get(self):
-        return getattr(self._hook_tables(), name)
+        own = self.__dict__
+        if "_hooks" not in own:
+            make_tables(own)
+        if name not in own:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return own[name]
 
     def set_(self, value):
-        setattr(self._hook_tables(), name, value)
+        own = self.__dict__
+        if "_hooks" not in own:
+            make_tables(own)
+        own[name] = value
 
     return property(get, set_)
 
@@ -220,10 +259,10 @@ class ModuleHooks:
 
     _hooks = None
 
-    def _hook_tables(self):
-        if "_hooks" not in self.__dict__:
-            object.__setattr__(self, "_hooks", HookTables())
-        return self._hooks
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls._call_impl is not ModuleHooks._call_impl:
+            cls._hooks = _NO_TABLES
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Register a hook that runs before ``forward``.
@@ -243,7 +282,7 @@ class ModuleHooks:
         RemovableHandle
         """
         return _add(
-            self._hook_tables(),
+            self,
             "_forward_pre_hooks",
             hook,
             prepend=prepend,
@@ -272,7 +311,7 @@ class ModuleHooks:
         RemovableHandle
         """
         return _add(
-            self._hook_tables(),
+            self,
             "_forward_hooks",
             hook,
             prepend=prepend,
@@ -284,7 +323,7 @@ class ModuleHooks:
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Register ``hook(module, grad_output) -> None or modified grad_output``."""
-        return _add(self._hook_tables(), "_backward_pre_hooks", hook, prepend=prepend)
+        return _add(self, "_backward_pre_hooks", hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Register a hook on the gradients of the module's inputs.
@@ -301,7 +340,7 @@ class ModuleHooks:
         -------
         RemovableHandle
         """
-        return _add_backward(self._hook_tables(), hook, full=True, prepend=prepend)
+        return _add_backward(self, hook, full=True, prepend=prepend)
 
     def register_backward_hook(self, hook):
         """Register a hook on the last node of ``forward`` (deprecated).
@@ -309,11 +348,11 @@ class ModuleHooks:
         Use :meth:`register_full_backward_hook`: this one sees the gradients of
         one node of the graph only.
         """
-        return _add_backward(self._hook_tables(), hook, full=False)
+        return _add_backward(self, hook, full=False)
 
     def register_state_dict_pre_hook(self, hook):
         """Register ``hook(module, prefix, keep_vars)``, run before saving."""
-        return _add(self._hook_tables(), "_state_dict_pre_hooks", hook)
+        return _add(self, "_state_dict_pre_hooks", hook)
 
     def register_state_dict_post_hook(self, hook):
         """Register ``hook(module, state_dict, prefix, local_metadata) -> None``.
@@ -321,7 +360,7 @@ class ModuleHooks:
         The hook changes the dictionary in place.
         """
         hook._from_public_api = True
-        return _add(self._hook_tables(), "_state_dict_hooks", hook)
+        return _add(self, "_state_dict_hooks", hook)
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
@@ -329,7 +368,7 @@ class ModuleHooks:
                 "Cannot register the same function as the state dict post hook that "
                 "was previously registered via register_state_dict_post_hook"
             )
-        return _add(self._hook_tables(), "_state_dict_hooks", hook)
+        return _add(self, "_state_dict_hooks", hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Register a hook that runs before the module loads its entries.
@@ -342,7 +381,7 @@ class ModuleHooks:
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         if with_module:
             hook = _LoadPreHook(hook, self)
-        return _add(self._hook_tables(), "_load_state_dict_pre_hooks", hook)
+        return _add(self, "_load_state_dict_pre_hooks", hook)
 
     def register_load_state_dict_post_hook(self, hook):
         """Register ``hook(module, incompatible_keys) -> None``.
@@ -350,10 +389,12 @@ class ModuleHooks:
         Its argument has the lists ``missing_keys`` and ``unexpected_keys``, which
         the hook may change in place.
         """
-        return _add(self._hook_tables(), "_load_state_dict_post_hooks", hook)
+        return _add(self, "_load_state_dict_post_hooks", hook)
 
-    def _call_with_hooks(self, args, kwargs):
-        """The call of a module that has hooks, or of any module while global hooks exist."""
+    def _call_impl(self, *args, **kwargs):
+        """What a call does. Methods of subclasses that override it are asked."""
+        if self._hooks is not True and global_state.table is None:
+            return self.forward(*args, **kwargs)
         call = _HookedCall(self, args, kwargs)
         try:
             return call.run()
@@ -374,7 +415,7 @@ class _HookedCall:
         self.result = None
         self.ran = set()
         # The process-wide hooks run before the module's own.
-        self.tables = (global_state.table or _NO_TABLES, module._hooks)
+        self.tables = (global_state.table or _NO_TABLES, tables_of(module))
 
     def _hooks(self, name):
         return [(t, *kv) for t in self.tables for kv in tuple(getattr(t, name).items())]

@@ -18,6 +18,7 @@ from ptcore.nn.parameter import Parameter
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _MODES = {"RNN_TANH": ("tanh", 1), "RNN_RELU": ("relu", 1), "LSTM": ("lstm", 4), "GRU": ("gru", 3)}
+_STATES = ("Expected hidden[0] size {}, got {}", "Expected hidden[1] size {}, got {}")
 
 
 def is_packed(module, input):
@@ -61,6 +62,7 @@ class RNNBase(Module):
                      "bidirectional", "proj_size")
     _torch_computed = ("_flat_weights_names", "_flat_weights")
     _torch_later = (("proj_size", 0),)
+    _given_weights = None
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):
@@ -140,9 +142,23 @@ class RNNBase(Module):
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    def _named_weights(self):
+        return [getattr(self, name, None) for name in self._flat_weights_names]
+
     @property
     def _flat_weights(self):
-        return [weight for weights in self.all_weights for weight in weights]
+        """The weights that a call takes: as in PyTorch those that were set here, until a named one is replaced."""
+        named, given = self._named_weights(), self._given_weights
+        if given is None or any(a is not b for a, b in zip(named, given[1])):
+            return named
+        return given[0]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights):
+        weights, named = list(weights), self._named_weights()
+        self.__dict__.pop("_given_weights", None)
+        if len(weights) != len(named) or any(a is not b for a, b in zip(weights, named)):
+            self.__dict__["_given_weights"] = weights, named
 
     @property
     def _flat_weights_names(self):
@@ -150,12 +166,21 @@ class RNNBase(Module):
 
     def _weights(self):
         """The weights in the form that the functions take."""
-        for weights in self.all_weights:
+        every = self.all_weights
+        if self._given_weights is not None:
+            flat = iter(self._flat_weights)
+            every = [[next(flat) for _ in names] for names in self._all_weights]
+        for weights in every:
             biases = weights[2:4] if self.bias else (None, None)
             yield weights[0], weights[1], *biases, weights[-1] if self.proj_size else None
 
     def _expected(self, batch, size):
         return (self.num_layers * (2 if self.bidirectional else 1), batch, size)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        self.__dict__.pop("_given_weights", None)
+        return self
 
     def check_input(self, input, batch_sizes):
         """Raise for an input of another dtype or shape than the parameters'."""
@@ -240,11 +265,10 @@ class RNNBase(Module):
             batch = x.shape[0 if self.batch_first else 1]
         if hx is None:
             start = self._start(x, batch)
-            hx = self._zero(x, start)
+            given, hx = False, self._zero(x, start)
         else:
-            hx = self._each(lambda h: self._given(h, batched), hx)
-            hx = self._each(lambda h: self.permute_hidden(h, order), hx)
-        self.check_forward_args(x, hx, batch_sizes)
+            given, hx = True, self._each(lambda h: self._given(h, batched), hx)
+        hx = self._checked(x, hx, batch_sizes, order, given)
         if not packed:
             if self.batch_first:
                 x = x.transpose(0, 1)
@@ -256,14 +280,20 @@ class RNNBase(Module):
                                         self.training)
         if packed:
             out = type(input)(out, batch_sizes, order, back)
-            states = [self.permute_hidden(s, back) for s in states]
         else:
             if self.batch_first:
                 out = out.transpose(0, 1)
             if not batched:
                 out = out.squeeze(0 if self.batch_first else 1)
                 states = [s.squeeze(1) for s in states]
-        return out, states[0] if len(states) == 1 else tuple(states)
+        return out, self.permute_hidden(states[0] if len(states) == 1 else tuple(states), back)
+
+    def _checked(self, x, hx, batch_sizes, order, given):
+        """The state in the order of the packed sequences. PyTorch's methods are called, in PyTorch's order."""
+        if given:
+            hx = self.permute_hidden(hx, order)
+        self.check_forward_args(x, hx, batch_sizes)
+        return hx
 
     def _zero(self, x, start):
         return start
@@ -345,15 +375,24 @@ class LSTM(RNNBase):
 
     def get_expected_cell_size(self, input, batch_sizes):
         """The shape that c_0 must have."""
-        return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
+        return (*RNNBase.get_expected_hidden_size(self, input, batch_sizes)[:2], self.hidden_size)
 
     def check_forward_args(self, input, hidden, batch_sizes):
         """Raise for an input and a state that do not fit."""
         self.check_input(input, batch_sizes)
-        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes),
-                               "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes),
-                               "Expected hidden[1] size {}, got {}")
+        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes), _STATES[0])
+        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes), _STATES[1])
+
+    def _checked(self, x, hx, batch_sizes, order, given):
+        if batch_sizes is None:
+            self.check_forward_args(x, hx, batch_sizes)
+            return self.permute_hidden(hx, order) if given else hx
+        if given:
+            hx = self.permute_hidden(hx, order)
+        RNNBase.check_input(self, x, batch_sizes)
+        for h, size, msg in zip(hx, (self.proj_size or self.hidden_size, self.hidden_size), _STATES):
+            RNNBase.check_hidden_size(self, h, self._expected(int(batch_sizes[0]), size), msg)
+        return hx
 
     def _each(self, function, hidden):
         if not isinstance(hidden, (tuple, list)) or len(hidden) != 2:

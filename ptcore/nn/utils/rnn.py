@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import ptcore
 from ptcore import Tensor
 from ptcore._errors import OutOfRangeError, ShapeError
+from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import flag, need_tensors, real
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -269,6 +270,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded.reshape(*leading, *data.shape[1:]), count if back is None else count[back.to("cpu")]
 
 
+@overridable
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
     """Sequences of different lengths as one tensor.
 
