@@ -5,6 +5,7 @@ import pytest
 from _walk import every_case
 
 import ptcore
+from ptcore.func import vmap
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
@@ -103,3 +104,21 @@ def test_norms_beside_zeros_take_one_pass():
     x[5] = 0
     plain[5] = 0
     assert ptcore.equal(x.norm(dim=1), plain)
+
+
+def test_numbers_of_differences_do_not_count_nan():
+    """PyTorch's distances of order 0 are NaN where a difference is; its norm counts NaN as a number that is not 0."""
+    nan = float("nan")
+    for dtype in SCALES:
+        for width in (1, 3, 9):
+            x, y = np.ones((2, width)), np.zeros((2, width))
+            x[0, 0], y[1, 0] = nan, 1.0
+            a, b = ptcore.tensor(x, dtype=dtype), ptcore.tensor(y, dtype=dtype)
+            with np.errstate(invalid="ignore"):
+                gap = x[:, None] - y[None]
+            want = np.where(np.isnan(gap).any(-1), nan, (gap != 0).sum(-1))
+            np.testing.assert_array_equal(ptcore.cdist(a, b, 0.0).numpy(), want)
+            np.testing.assert_array_equal(vmap(lambda u, b=b: ptcore.cdist(u[None], b, 0.0)[0])(a).numpy(), want)
+            np.testing.assert_array_equal(F.pdist(a, 0.0).numpy(), [nan])
+            np.testing.assert_array_equal(ptcore.linalg.vector_norm(a, 0, 1).numpy(), [width, width])
+    assert np.isnan(ptcore.cdist(ptcore.tensor([[INF]]), ptcore.tensor([[INF]]), 0.0).item())
