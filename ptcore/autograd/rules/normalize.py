@@ -136,9 +136,9 @@ def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
 def _with_history(x, mean, rstd, dims):
     """The mean and the inverse deviation over dims, of the given values, and with their derivatives."""
     again = mean_of(x, dims, True)
-    variance = mean_of(square(x - again), dims, True)
-    offset = 1 / square(rstd.detach()) - variance.detach()      # eps, which the row does not know
-    return again + (mean - again).detach(), rsqrt(variance + offset)
+    given = rstd.detach()                                       # of a variance and eps, which the row does not know
+    variance = mean_of(square((x - again) * given), dims, True)
+    return again + (mean - again).detach(), given * rsqrt(variance - variance.detach() + 1)
 
 
 def _layer_norm_backward(g, input, mean, rstd, weight):
