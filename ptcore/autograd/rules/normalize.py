@@ -123,6 +123,10 @@ group_norm_slope = fused(by_ops=group_norm_by_ops)(fused_group_norm)
 @vjp("group_norm_stats")
 def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
     g, g_mean, g_rstd = gs
+    dtype = input.dtype
+    if g is not None and (g_mean is not None or g_rstd is not None):   # they are added, then rounded
+        wide = stat_dtype(input)
+        g, input, weight = g.to(wide), input.to(wide), None if weight is None else weight.to(wide)
     mean, rstd = group_statistics(input, out1, out2, num_groups, eps)
     gx = gw = gb = None
     if g is not None:
@@ -130,7 +134,8 @@ def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
     if g_mean is not None or g_rstd is not None:
         through = group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups)
         gx = through if gx is None else gx + through
-    return gx, gw if needs & 2 else None, gb if needs & 4 else None
+    gx, gw, gb = [x if x is None else x.to(dtype) for x in (gx, gw if needs & 2 else None, gb if needs & 4 else None)]
+    return gx, gw, gb
 
 
 def _with_history(x, mean, rstd, dims):
