@@ -355,7 +355,7 @@ def renorm(input, p, dim, maxnorm):
     dim = _dim_of("renorm", input, dim)
     rest = tuple([d for d in range(input.ndim) if d != dim])
     norms = vector_norm(abs(input) if input.dtype.is_complex else input, p, rest, True)
-    return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), ones_like(norms))
+    return where(norms > maxnorm, input / (norms + 1e-7) * maxnorm, input)    # in this order: derivatives stay in range
 
 
 # -- embedding ----------------------------------------------------------------------------------

@@ -60,6 +60,24 @@ def test_far_from_one(dtype):
                     np.testing.assert_allclose(far_slope * scale ** (1 - degree), slope, rtol=4 * limit, atol=4 * limit)
 
 
+@pytest.mark.parametrize("dtype", SCALES)
+def test_where_eps_is_small_beside_the_norm(dtype):
+    """Functions of degree 0 but for an eps. The slopes are those at numbers near 1e12, where eps has no digit left."""
+    scale = SCALES[dtype][0]
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    likeness = (unit * unit[:, ::-1]).sum(1)
+    for call, want in ((lambda x: ptcore.renorm(x, 2, 0, 2.0), 2 * unit),
+                       (lambda x: F.cosine_embedding_loss(x, x.flip(1), ptcore.tensor([1, -1]), -1.0),
+                        ((1 - likeness[0]) + (likeness[1] + 1)) / 2)):
+        value, slope = both(call, ptcore.tensor(X * 2.0**40))
+        np.testing.assert_allclose(value, want, rtol=1e-12)
+        for power in (scale, scale * 1e10, scale * 1e-12):
+            far, far_slope = both(call, ptcore.tensor(X * power, dtype=dtype))
+            limit = 2e-6 if dtype == "float32" else 1e-13
+            np.testing.assert_allclose(far, want, rtol=limit)
+            np.testing.assert_allclose(far_slope * power / 2.0**40, slope, rtol=0, atol=limit * np.abs(slope).max())
+
+
 def test_zeros_infinities_and_nan():
     for dtype in SCALES:
         for p in (1.5, 2, 3, -1, INF):
