@@ -40,7 +40,6 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import cross_entropy as cross_entropy_op
 from ptcore._ops.history import ValueCheck
 from ptcore._ops.norm.bodies import pairwise_distance
-from ptcore._ops.normalize.decompositions import inverse_root
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_history_recorded
 from ptcore._tensor import Tensor
@@ -329,14 +328,8 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
     if input1.dtype.kind == input2.dtype.kind == "b":
         input1, input2 = input1.to(get_default_dtype()), input2.to(get_default_dtype())
-    n = input1.shape[-1]
-    if n and input1.dtype.kind == input2.dtype.kind == "f":
-        scale1, rest1 = inverse_root(input1, -1, 1e-12 / n)
-        scale2, rest2 = inverse_root(input2, -1, 1e-12 / n)
-        likeness = mean(input1 * scale1 * rest1 * (input2 * scale2 * rest2), -1)
-    else:
-        squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
-        likeness = sum(input1 * input2, -1) / sqrt(squares)
+    squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
+    likeness = sum(input1 * input2, -1) / sqrt(squares)
     near = masked_fill(1 - likeness, target != 1, 0)
     far = masked_fill(clamp_min(likeness - margin, 0), target != -1, 0)
     return _reduced(near + far, reduction)

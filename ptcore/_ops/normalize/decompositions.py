@@ -83,10 +83,14 @@ def batch_norm_stats(input, weight, bias, eps, running_mean=None, running_var=No
 
 
 def batch_norm_backward(g, input, mean, var, weight, eps):
-    """From the input, because the variance is infinite far out."""
+    """By the input instead of the variance where this is infinite, or None."""
     dims = (0, *range(2, input.ndim))
     centred = input - per_channel(mean, input.ndim)
     scale, rest = inverse_root(centred, dims, eps)
+    if var is not None:
+        var = per_channel(var, input.ndim)
+        given = rsqrt(var + eps)
+        rest = where(var < float("inf"), given / scale, rest)
     rstd, x_hat = scale * rest, centred * scale * rest
     gy = g if weight is None else g * per_channel(weight, g.ndim)
     gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))

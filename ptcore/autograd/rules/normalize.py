@@ -76,8 +76,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
 
 def batch_norm_again(g, input, mean, var, weight, eps):
     """The statistics are computed again from the input."""
-    _, mean, var = batch_norm_statistics(input, None, None, eps)
-    return batch_norm_by_ops(g, input, mean, var, weight, eps)
+    return batch_norm_by_ops(g, input, batch_norm_statistics(input, None, None, eps)[1], None, weight, eps)
 
 
 batch_norm_slope = fused(by_ops=batch_norm_again)(fused_batch_norm)
