@@ -3,7 +3,7 @@ import math
 
 import ptcore as pt
 from ptcore.distributions._location_scale import LocationScale
-from ptcore.distributions.utils import EMPTY
+from ptcore.distributions.utils import EMPTY, log1p_of_square
 
 __all__ = ["Cauchy"]
 
@@ -41,15 +41,18 @@ class Cauchy(LocationScale):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).pow(2).log1p()
+        return -math.log(math.pi) - self.scale.log() - log1p_of_square((value - self.loc) / self.scale)
 
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+        return pt.atan2(self.scale, self.loc - value) / math.pi         # keeps its digits on the left
 
     def icdf(self, value):
-        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+        low, high = value < 0.25, value > 0.75
+        tail = (math.pi * pt.where(low, value, 1 - value)).tan().reciprocal()
+        z = pt.where(low, -tail, pt.where(high, tail, (math.pi * (value - 0.5)).tan()))
+        return z * self.scale + self.loc
 
     def entropy(self):
         return math.log(4 * math.pi) + self.scale.log()

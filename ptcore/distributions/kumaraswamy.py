@@ -43,6 +43,24 @@ class Kumaraswamy(TransformedDistribution):
             setattr(new, name, getattr(self, name).expand(batch_shape))
         return super().expand(batch_shape, new)
 
+    # The transforms would lose x^a beside 1, where it is small.
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b = self.concentration1, self.concentration0
+        inside = (value >= 0) & (value <= 1)
+        x = pt.where(inside, value, 0.5)
+        density = a.log() + b.log() + pt.xlogy(a - 1, x) + pt.special.xlog1py(b - 1, -x.pow(a))
+        return pt.where(inside, density, float("-inf"))
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(self.concentration0 * (-value.clamp(0, 1).pow(self.concentration1)).log1p()).expm1()
+
+    def icdf(self, value):
+        return (-((-value).log1p() / self.concentration0).expm1()).pow(self.concentration1.reciprocal())
+
     def _moment(self, n):
         a, b = 1 + n / self.concentration1, self.concentration0
         return b * (a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()

@@ -5,7 +5,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.chi2 import Chi2
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import EMPTY, _standard_normal, broadcast_all
+from ptcore.distributions.utils import EMPTY, _standard_normal, broadcast_all, log1p_of_square
 
 __all__ = ["StudentT"]
 
@@ -68,7 +68,7 @@ class StudentT(Distribution):
         df, z = self.df, (value - self.loc) / self.scale
         whole = self.scale.log() + 0.5 * df.log() + 0.5 * math.log(math.pi) + (
             (0.5 * df).lgamma() - (0.5 * (df + 1.0)).lgamma())
-        return -0.5 * (df + 1.0) * (z * z / df).log1p() - whole
+        return -0.5 * (df + 1.0) * log1p_of_square(z / df.sqrt()) - whole
 
     def entropy(self):
         half, above = 0.5 * self.df, 0.5 * (self.df + 1)

@@ -106,7 +106,9 @@ class TransformedDistribution(Distribution):
     def _monotonize_cdf(self, value):
         """The value, or 1 minus the value if the transforms reverse the order."""
         sign = functools.reduce(operator.mul, [t.sign for t in self.transforms], 1)
-        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+        if isinstance(sign, int):
+            return value if sign == 1 else 1 - value
+        return pt.where(sign > 0, value, 1 - value)
 
     def cdf(self, value):
         for t in reversed(self.transforms):

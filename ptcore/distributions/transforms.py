@@ -113,7 +113,7 @@ class PowerTransform(Transform):
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x, y):
-        return (self.exponent * y / x).abs().log()
+        return self.exponent.abs().log() + (self.exponent - 1) * x.abs().log()
 
     def forward_shape(self, shape):
         return pt.broadcast_shapes(shape, self.exponent.shape)

@@ -25,6 +25,14 @@ EMPTY: "Sequence[int]" = pt.Size()           # the default shape of draws
 euler_constant = 0.57721566490153286060
 
 
+def log1p_of_square(z):
+    """``log(1 + z * z)``, also where the square is beyond the largest number."""
+    size = z.abs()
+    far = size > 1
+    outer, inner = pt.where(far, size, 1.0), pt.where(far, 0.0, z)    # where slopes are finite
+    return pt.where(far, 2 * outer.log() + outer.pow(-2).log1p(), inner.pow(2).log1p())
+
+
 def broadcast_all(*values):
     """Tensors and numbers as tensors of one shape.
 

@@ -10,9 +10,6 @@ FAILURES = {
     # Calls of a user's function, and products in parts of which no float32 copy is made.
     ("triplet_margin_with_distance_loss", "small"): "gradient recorded tangent value",
     ("linear_cross_entropy", "small"): "gradient recorded tangent value",
-    # Gradients of one tensor from several ops, each of which is rounded before they are added.
-    ("combinations", "small"): _GRADIENTS, ("linalg_cross", "large"): "gradient",
-    ("native_group_norm", "small"): _GRADIENTS,
     # Windows lie where samples in [0, 1) say, which are rounded.
     ("fractional_windows", "large"): "gradient tangent value",
 }

@@ -261,7 +261,8 @@ int index_put_kernel(pt_call *call) {
         places.sizes = &q.count;
         places.strides = &one;
         places.ndim = 1;
-        if (adds_wide<T>(numel, x.numel) && !adds_apart<T>(places, 0, numel, x.numel))
+        if (adds_wide<T>(numel, x.numel, places, q.count) &&
+            !adds_apart<T>(places, 0, numel, x.numel))
             return add_in_copy<T>(call, q, index, strides, place.data);
         open_walks(call, x, strides, index_ndim, q);
         put_values<T, T>(call, q, index, place.data, output<T>(call),

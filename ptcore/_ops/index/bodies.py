@@ -152,15 +152,16 @@ def _scattered(op, input, dim, index, src, reduce, include_self):
         return scatter_amax(start, dim, index, src, include_self)
     if kind == "amin":
         return scatter_amin(start, dim, index, src, include_self)
-    total = scatter_add_to(start, dim, index, src)
     if kind == "sum":
-        return total
+        return scatter_add_to(start, dim, index, src)
+    wide = start.dtype if start.dtype.kind != "f" else stat_dtype(start)        # the sum may be beyond a half type
+    total = scatter_add_to(start.to(wide), dim, index, src.to(wide))
     ones = full(index.shape, 1, dtype=INT64, device=input.device)
     count = scatter_add_to(full(input.shape, int(include_self), dtype=INT64, device=input.device), dim, index, ones)
     count = masked_fill(count, count == 0, 1)
     if input.dtype.kind in "iub":
         return div(total, count, rounding_mode="floor").to(input.dtype)
-    return total / count.to(total.dtype)
+    return (total / count.to(wide)).to(input.dtype)
 
 
 def scatter_reduce(input, dim, index, src, reduce, include_self):
@@ -325,16 +326,17 @@ def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_we
     """The rows of weight that flat names, reduced over each bag."""
     rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
     width = weight.shape[1]
-    blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
+    wide = stat_dtype(weight) if mode == "mean" else weight.dtype       # the sum may be beyond a half type
+    blank = zeros(bags, width, dtype=wide, device=weight.device)
     if mode == "max":
         return _largest(op, blank, bag, rows)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(per_sample_weights, 1)
-    total = index_add_to(blank, 0, bag, rows)
+    total = index_add_to(blank, 0, bag, rows.to(wide))
     if mode == "sum":
         return total
     count = unsqueeze(clamp_min(_counted(bag, bags), 1), 1)
-    return (total.to(stat_dtype(weight)) / count.to(stat_dtype(weight))).to(weight.dtype)
+    return (total / count.to(wide)).to(weight.dtype)
 
 
 def _counted(places, n):
@@ -353,7 +355,7 @@ def renorm(input, p, dim, maxnorm):
     dim = _dim_of("renorm", input, dim)
     rest = tuple([d for d in range(input.ndim) if d != dim])
     norms = vector_norm(abs(input) if input.dtype.is_complex else input, p, rest, True)
-    return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), ones_like(norms))
+    return where(norms > maxnorm, input / (norms + 1e-7) * maxnorm, input)    # in this order: derivatives stay in range
 
 
 # -- embedding ----------------------------------------------------------------------------------

@@ -55,11 +55,13 @@ int scatter_kernel(pt_call *call) {
 }
 
 int scatter_add_kernel(pt_call *call) {
+    const pt_view &index = call->in[1];
     int64_t dim;
-    if (int status = open_dim(call, call->in[0], call->in[1], &call->in[2], dim)) return status;
+    if (int status = open_dim(call, call->in[0], index, &call->in[2], dim)) return status;
     return visit_adding(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, &call->in[0], call->in[1].numel, false, [&](auto *out) {
+        const int64_t along = index.ndim > dim ? index.sizes[dim] : 1;
+        return adding_to_copy<T>(call, &call->in[0], index.numel, along, false, [&](auto *out) {
             using S = std::remove_pointer_t<decltype(out)>;
             if constexpr (!is_half<S>)
                 scatter_into<S, T>(call, out, dim, [](S t, T s) { return added(t, s); });
@@ -183,7 +185,7 @@ int index_add_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         if (!has_scalar<T>(call->params[1])) return no_scalar(call, "alpha", call->params[1]);
         const bool apart = adds_apart<T>(index, x.ndim ? x.sizes[dim] : 1, src.numel, x.numel);
-        return adding_to_copy<T>(call, &x, src.numel, apart, [&](auto *out) {
+        return adding_to_copy<T>(call, &x, src.numel, from.n, apart, [&](auto *out) {
             using E = wide_enough<std::remove_pointer_t<decltype(out)>>;
             if (src.numel == 0) return;
             E alpha;
@@ -302,7 +304,7 @@ int embedding_backward_kernel(pt_call *call) {
         walk.push(index.sizes[d], {g.strides[d], index.strides[d]});
     return visit<FLOATS | COMPLEXES>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        return adding_to_copy<T>(call, nullptr, g.numel, false, [&](auto *to) {
+        return adding_to_copy<T>(call, nullptr, g.numel, index.numel, false, [&](auto *to) {
             using E = std::remove_pointer_t<decltype(to)>;
             /* threads split the columns; each adds the rows in order */
             const int64_t grain = max64(64, grain_rows(index.numel));

@@ -70,11 +70,34 @@ template <> struct sum_type<bfloat16> { using type = float; };
 template <> struct sum_type<float> { using type = double; };
 template <> struct sum_type<complex64> { using type = complex128; };
 
+/* Whether an index names one position more than some hundred times, by a sample whose values are
+ * counted in buckets. `along`: how many of its elements may name one place. */
+PT_NOINLINE bool crowded(const pt_view &index, int64_t along) {
+    if (along < 1024) return false;
+    int bits = 10;
+    while (bits < 16 && index.numel >> (bits + 5)) ++bits;
+    const int64_t samples = int64_t(1) << bits;
+    scratch<int32_t> count(samples);
+    if (!count) return false;
+    memset(count.data, 0, size_t(samples) * sizeof(int32_t));
+    space<1> walk;
+    for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
+    cursor<1> at(walk, 0);
+    int64_t most = 0;
+    for (int64_t i = 0; i < samples; ++i) {
+        at.seek(i * (index.numel >> bits));
+        const uint64_t v = reinterpret_cast<const uint64_t *>(index.data)[at.offset[0]];
+        most = max64(most, ++count[int64_t(v * 0x9E3779B97F4A7C15u >> (64 - bits))]);
+    }
+    return most >= 24 && double(most) * double(along) >= 256.0 * double(samples);
+}
 /* Whether `terms` elements are added to n places in their sum type, in memory of its own. Halves
- * always are: 256 + 1 is 256 in bfloat16. Of floats, only eight or more a place are worth that. */
+ * always are: 256 + 1 is 256 in bfloat16. Of floats, only eight or more a place are worth that, or
+ * many at one. */
 template <class T>
-inline bool adds_wide(int64_t terms, int64_t n) {
-    return !is_same<typename sum_type<T>::type, T> && (is_half<T> || terms / 8 >= n);
+inline bool adds_wide(int64_t terms, int64_t n, const pt_view &index, int64_t along) {
+    return !is_same<typename sum_type<T>::type, T> &&
+           (is_half<T> || terms / 8 >= n || (terms >= n / 4 && crowded(index, along)));
 }
 
 /* Whether an index names different places, from 0 to size or counted from the end. */
@@ -106,17 +129,18 @@ inline bool adds_apart(const pt_view &index, int64_t size, int64_t terms, int64_
 
 /* Runs add(E *out), which adds `terms` elements, on a copy of the input in the type of the sums, E,
  * and stores the copy in the output. In place the input is the output; without an input the copy
- * begins with zeros. `apart`: no place gets several terms. */
+ * begins with zeros. Input 1 is the index, of which `along` elements may name one place.
+ * `apart`: no place gets several terms. */
 template <class T, class Add>
-inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, bool apart,
-                          Add &&add) {
+inline int adding_to_copy(pt_call *call, const pt_view *start, int64_t terms, int64_t along,
+                          bool apart, Add &&add) {
     using E = typename sum_type<T>::type;
     T *out = output<T>(call);
     const int64_t n = call->out[0].numel;
     if (start) copy_unless_same(out, *start);
     else memset(static_cast<void *>(out), 0, size_t(n) * sizeof(T));
     if constexpr (!is_same<E, T>)
-        if (adds_wide<T>(terms, n) && !apart) {
+        if (adds_wide<T>(terms, n, call->in[1], along) && !apart) {
             scratch<E> wide(n);
             if (!wide) return no_memory(call, n * int64_t(sizeof(E)));
             parallel_for(n, GRAIN, [&](int64_t begin, int64_t end) {

@@ -154,7 +154,8 @@ int put_kernel(pt_call *call) {
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         const bool apart = adds_apart<T>(index, x.numel, index.numel, x.numel);
-        return adding_to_copy<T>(call, &x, index.numel, apart, [&](auto *out) {
+        const int64_t terms = index.numel;
+        return adding_to_copy<T>(call, &x, terms, terms, apart, [&](auto *out) {
             using S = std::remove_pointer_t<decltype(out)>;
             put_into<T>(call, out, [](S &to, T from) { to = added(to, from); });
         });

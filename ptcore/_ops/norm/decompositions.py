@@ -39,6 +39,8 @@ def pair_distances(x1, x2, p):
     gap = unsqueeze(x1, -2) - unsqueeze(x2, -3)
     if not x1.shape[-1]:
         return sum_of(gap, -1)
+    if p == 0:                          # unlike the norm, a distance does not count NaN
+        return masked_fill(vector_norm(gap, p, -1), (gap != gap).any(-1), float("nan"))
     if p != float("inf"):
         return vector_norm(gap, p, -1)
     size = abs(gap)                     # each of several largest gaps has the whole derivative, as in the gradient

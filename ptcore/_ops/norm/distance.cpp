@@ -60,7 +60,7 @@ inline E distance(const E *x, const E *y, int64_t d, double p) {
     else {
         for (int64_t k = 0; k < d; ++k) {
             const double v = std::fabs(double(x[k]) - double(y[k]));
-            sum += KIND == ZERO ? double(v != 0) : std::pow(v, p);
+            sum += KIND == ZERO ? v != v ? v : double(v != 0) : std::pow(v, p);
         }
         if (KIND == ZERO) return E(sum);
         const bool kept = (sum > 1e-280 && sum < HUGE_VAL) || sum != sum;

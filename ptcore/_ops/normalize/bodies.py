@@ -2,6 +2,7 @@
 import cython
 from cython.cimports.ptcore._dtype import CATEGORY
 from cython.cimports.ptcore._ops._common import wrap_dim
+from cython.cimports.ptcore._ops.plan.hooks import planning
 from cython.cimports.ptcore._tensor import Tensor as TensorC
 from cython.cimports.ptcore._types import PT_INTERPOSED, pt_tls
 
@@ -24,7 +25,7 @@ from ptcore._ops.functions import (
     softmax,
 )
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
-from ptcore._ops.normalize.decompositions import instance_norm_writes
+from ptcore._ops.normalize.decompositions import instance_norm_writes, inverse_root
 from ptcore._state import no_grad
 
 
@@ -237,6 +238,15 @@ def group_norm(input, num_groups, weight, bias, eps):
     return group_norm_stats(input, _as_input(weight, input), _as_input(bias, input), num_groups, eps)[0]
 
 
+@cython.cfunc
+def _is_far(x: TensorC, square) -> cython.bint:
+    """Whether the cubes of roots that derivatives take leave the range of the dtype. Graphs and plans, which decide
+    nothing by values, and devices, which would have to be waited for, go on without."""
+    if (x.flags | pt_tls.mode) & PT_INTERPOSED or planning() or not x.count or CATEGORY[x.dt] != 2:
+        return False
+    return x.device.type == "cpu" and not square.detach().max().item() <= 2.0**40
+
+
 def rms_norm(input, normalized_shape, weight, eps):
     if input.dtype.kind not in "fc":
         raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
@@ -246,11 +256,16 @@ def rms_norm(input, normalized_shape, weight, eps):
                          f"{list(input.shape)}")
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
-    wide = input.float() if input.dtype.itemsize == 2 else input
+    wide: TensorC = input.float() if input.dtype.itemsize == 2 else input
     dims = tuple(range(-len(shape), 0))
     if eps is None:
         eps = finfo(wide.dtype).eps
-    out = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
+    square = (wide * wide).mean(dims, True) + eps
+    if _is_far(wide, square):
+        scale, rest = inverse_root(wide, dims, eps)
+        out = wide * scale * rest
+    else:
+        out = wide * square.rsqrt()
     if weight is not None:
         out = out * weight
     return out.to(input.dtype)

@@ -99,9 +99,8 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         /* gx = scale (g - mean(g) - (x - mean) rstd^2 mean(g (x - mean))) */
         if (x.s >= WIDE) {
             const E mean = E(get_real(call->in[2], c0));
-            const double rstd = 1 / sqrt(get_real(call->in[3], c0) + eps);
             const auto center = simd<E>::fill(mean);
-            double sum = 0, product = 0;
+            double var = get_real(call->in[3], c0), sum = 0, product = 0;
             for (int64_t n = 0; n < x.n; ++n)
                 runs(grad, in, (n * x.c + c0) * x.s, x.s, space,
                      [&](const E *g, const E *p, int64_t, int64_t m) {
@@ -109,6 +108,9 @@ int batch_norm_backward_as(pt_call *call, double eps) {
                          product +=
                              row_sum(g, p, m, [=](auto a, auto b) { return a * (b - center); });
                      });
+            if (sum_overflowed<E>(var) || sum_overflowed<E>(product))
+                var = far_sums(call, 0, x.n, c0, double(mean), product);
+            const double rstd = 1 / sqrt(var + eps);
             keep(c0, sum, product * rstd);
             if (!present(gx)) return;
             const E scale = E(or_else(weight, c0, 1) * rstd), a = E(sum / count),
@@ -130,17 +132,24 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         double product[COLUMNS];
         column_sums<1, E>(grad, grad, x.n, row, start, width, total, 0, space,
                           [](E u, E, int64_t, auto) { return u; });
-        spread(total, x.s, width, 1.0, a);
         column_sums<1, E>(grad, in, x.n, row, start, width, product, 0, space,
                           [&](E u, E v, int64_t j, auto) { return u * (v - mean[j]); });
-        spread(product, x.s, width, 1.0, b);
-        for (int64_t j = 0; j < width; ++j) {
+        for (int64_t j = 0; j < width; j += x.s) {
             const int64_t c = c0 + j / x.s;
-            const double rstd = 1 / sqrt(get_real(call->in[3], c) + eps);
-            if (j % x.s == 0) keep(c, double(a[j]), double(b[j]) * rstd);
-            scale[j] = E(or_else(weight, c, 1) * rstd);
-            a[j] = E(double(a[j]) / count);
-            b[j] = E(double(b[j]) / count * rstd * rstd);
+            double var = get_real(call->in[3], c), sum = 0, of_channel = 0;
+            for (int64_t k = j; k < j + x.s; ++k) {
+                sum += total[k];
+                of_channel += product[k];
+            }
+            if (sum_overflowed<E>(var) || sum_overflowed<E>(of_channel))
+                var = far_sums(call, 0, x.n, c, double(mean[j]), of_channel);
+            const double rstd = 1 / sqrt(var + eps);
+            keep(c, sum, of_channel * rstd);
+            for (int64_t k = j; k < j + x.s; ++k) {
+                scale[k] = E(or_else(weight, c, 1) * rstd);
+                a[k] = E(sum / count);
+                b[k] = E(of_channel / count * rstd * rstd);
+            }
         }
         if (!present(gx)) return;
         for (int64_t n = 0; n < x.n; ++n) {
@@ -255,6 +264,8 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
                              product += double(u[j]) * double(v[j] - mean);
                          }
                  });
+            if (sum_overflowed<E>(product))
+                far_sums(call, n, n + 1, c, double(mean), product);
             sums[2 * (n * x.c + c)] = sum;
             sums[2 * (n * x.c + c) + 1] = product * rstd;
             const double w = or_else(weight, c, 1);

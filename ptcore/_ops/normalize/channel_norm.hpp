@@ -163,6 +163,24 @@ inline void spread(const double *total, int64_t s, int64_t width, double divisor
     }
 }
 
+/* The variance of one channel of samples [begin, end), and the sum of g (x - mean), for derivatives
+ * where these are beyond the numbers of float32. */
+PT_NOINLINE double far_sums(const pt_call *call, int64_t begin, int64_t end, int64_t c, double mean,
+                            double &product) {
+    const pt_view &g = call->in[0], &in = call->in[1];
+    const shape x(in);
+    double squares = 0;
+    product = 0;
+    for (int64_t n = begin; n < end; ++n)
+        for (int64_t i = 0; i < x.s; ++i) {
+            const int64_t at = n * x.c * x.s + (in.contiguous ? c * x.s + i : i * x.c + c);
+            const double v = get_real(in, at) - mean;
+            squares += v * v;
+            product += get_real(g, at) * v;
+        }
+    return squares / double((end - begin) * x.s);
+}
+
 /* calls body(first channel, number of channels, scratch of 4 runs) for blocks of channels */
 template <class E, class Body>
 inline int over_channels(pt_call *call, const shape &x, Body &&body) {

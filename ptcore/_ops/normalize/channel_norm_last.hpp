@@ -182,13 +182,9 @@ int backward_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
     const matrix m(in, by_sample);
     const int64_t channels = m.c / groups, all = m.parts * m.width(), sums = m.parts * m.c;
     const double count = double(m.rows * channels);
-    const auto rstd = [=](int64_t i) {
-        const double v = get_real(call->in[3], i);
-        return by_sample ? v : 1 / sqrt(v + eps);
-    };
-    scratch<double> total(2 * sums), of_group(2 * m.parts * groups);
+    scratch<double> total(2 * sums), of_group(2 * m.parts * groups), inverse(m.parts * groups);
     scratch<E> center(sums), factors(present(gx) ? 5 * all : 0);
-    if (!total || !of_group || !center || !factors)
+    if (!total || !of_group || !inverse || !center || !factors)
         return no_memory(call, (4 * sums + 5 * all) * 8);
     const auto group = [=](int64_t p, int64_t i) { return p * groups + i / channels; };
     for (int64_t i = 0; i < sums; ++i) center[i] = E(get_real(call->in[2], i / channels));
@@ -199,6 +195,18 @@ int backward_last(pt_call *call, bool by_sample, int64_t groups, double eps) {
                                            else return u * (v - at[j]);
                                        });
     if (status) return status;
+    const int64_t samples = in.sizes[0] / m.parts;
+    for (int64_t j = 0; j < sums; ++j) {
+        const int64_t p = j / m.c, i = group(p, j % m.c);
+        double v = get_real(call->in[3], i), &product = total[sums + j];
+        if ((!by_sample && sum_overflowed<E>(v)) || sum_overflowed<E>(product)) {
+            const double var = far_sums(call, p * samples, (p + 1) * samples, j % m.c,
+                                        double(at[j]), product);
+            if (!by_sample) v = var;
+        }
+        inverse[i] = by_sample ? v : 1 / sqrt(v + eps);
+    }
+    const auto rstd = [&](int64_t i) { return inverse[i]; };
     for (int64_t i = 0; i < m.c; ++i) {
         double g = 0, gxhat = 0;
         for (int64_t p = 0; p < m.parts; ++p) {

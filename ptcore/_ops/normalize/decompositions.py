@@ -6,19 +6,33 @@ from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table.shapes import stat_dtype
 
+# Per itemsize: where the squares of numbers are taken of smaller ones, by powers of two that change no digit.
+_FAR = {4: ((2.0**20, 2.0**-40), (2.0**70, 2.0**-100)), 8: ((2.0**100, 2.0**-300), (2.0**500, 2.0**-700))}
+
+
+def inverse_root(x, dims, eps):
+    """``1 / sqrt(mean(x * x) + eps)`` over dims that are kept, as a power of two and the rest, whose squares, cubes and
+    derivatives stay in the range of the dtype."""
+    size = mean_of(abs(x.detach()), dims, True)
+    scale = masked_fill(size, size <= _FAR[size.dtype.itemsize][0][0], 1)
+    for limit, power in _FAR[size.dtype.itemsize]:
+        scale = masked_fill(scale, size > limit, power)
+    x = x * scale
+    return scale, rsqrt(mean_of(x * x, dims, True) + scale * eps * scale)
+
 
 def layer_norm_stats(input, weight, bias, normalized_ndim, eps):
     dims = tuple(range(-normalized_ndim, 0))
     x = input.to(stat_dtype(input))
     mean = mean_of(x, dims, True)
     centred = x - mean
-    rstd = rsqrt(mean_of(centred * centred, dims, True) + eps)
-    out = centred * rstd
+    scale, rest = inverse_root(centred, dims, eps)
+    out = centred * scale * rest
     if weight is not None:
         out = out * weight
     if bias is not None:
         out = out + bias
-    return out.to(input.dtype), mean, rstd
+    return out.to(input.dtype), mean, scale * rest
 
 
 def layer_norm_backward(g, input, mean, rstd, weight=None):
@@ -63,15 +77,21 @@ def batch_norm_stats(input, weight, bias, eps, running_mean=None, running_var=No
     x = input.to(stat_dtype(input))
     mean = mean_of(x, dims)
     centred = x - per_channel(mean, x.ndim)
-    var = mean_of(centred * centred, dims)
-    out = _affine(centred * per_channel(rsqrt(var + eps), x.ndim), weight, bias)
-    return out.to(input.dtype), mean, var
+    scale, rest = inverse_root(centred, dims, eps)
+    out = _affine(centred * scale * rest, weight, bias)
+    return out.to(input.dtype), mean, mean_of(centred * centred, dims)
 
 
 def batch_norm_backward(g, input, mean, var, weight, eps):
+    """By the input instead of the variance where this is infinite, or None."""
     dims = (0, *range(2, input.ndim))
-    rstd = per_channel(rsqrt(var + eps), input.ndim)
-    x_hat = (input - per_channel(mean, input.ndim)) * rstd
+    centred = input - per_channel(mean, input.ndim)
+    scale, rest = inverse_root(centred, dims, eps)
+    if var is not None:
+        var = per_channel(var, input.ndim)
+        given = rsqrt(var + eps)
+        rest = where(var < float("inf"), given / scale, rest)
+    rstd, x_hat = scale * rest, centred * scale * rest
     gy = g if weight is None else g * per_channel(weight, g.ndim)
     gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
     return gx.to(input.dtype), sum_of(g * x_hat, dims).to(input.dtype), sum_of(g, dims).to(input.dtype)
@@ -113,9 +133,9 @@ def group_norm_stats(input, weight, bias, num_groups, eps):
     x = _groups(input.to(stat_dtype(input)), num_groups)
     mean = mean_of(x, 2, True)
     centred = x - mean
-    rstd = rsqrt(mean_of(centred * centred, 2, True) + eps)
-    out = _affine(reshape(centred * rstd, shape), weight, bias)
-    return out.to(input.dtype), squeeze(mean, 2), squeeze(rstd, 2)
+    scale, rest = inverse_root(centred, 2, eps)
+    out = _affine(reshape(centred * scale * rest, shape), weight, bias)
+    return out.to(input.dtype), squeeze(mean, 2), squeeze(scale * rest, 2)
 
 
 def instance_norm_writes(mean, input, running_mean, running_var, momentum):
@@ -146,7 +166,7 @@ def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
         g = unsqueeze(g_mean, 2)
     if g_rstd is not None:
         rstd = unsqueeze(rstd, 2)
-        g = g - unsqueeze(g_rstd, 2) * rstd * rstd * rstd * (x - unsqueeze(mean, 2))
+        g = g - unsqueeze(g_rstd, 2) * rstd * ((x - unsqueeze(mean, 2)) * rstd) * rstd
     return reshape(expand(g / max(x.shape[2], 1), x.shape), input.shape).to(input.dtype)
 
 

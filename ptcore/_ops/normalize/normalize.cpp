@@ -146,6 +146,11 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
                       const E *PT_RESTRICT w, int64_t n, E mean, E rstd) {
     double first, second;
     input_row_sums(g, x, w, n, mean, first, second);
+    if (sum_overflowed<E>(second)) {
+        second = 0;
+        for (int64_t j = 0; j < n; ++j)
+            second += double(g[j]) * double(w[j]) * (double(x[j]) - double(mean));
+    }
     /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
     const E a = E(first / double(n)), b = E(second / double(n) * double(rstd) * double(rstd));
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);

@@ -173,7 +173,7 @@ made("cross(input, other, dim: Obj = None)", "cross(x, y, axis=-1 if dim is None
 
 made("linalg_cross(input, other, *, dim=-1)", "cross(x, y, axis=dim)", "Vector products along ``dim``, of size 3.",
      "ptcore.linalg.cross(ptcore.tensor([1., 0., 0.]), ptcore.tensor([0., 1., 0.]))", "tensor([0., 0., 1.])",
-     out_argument=True, public=["linalg.cross"], method=False)
+     out_argument=True, public=["linalg.cross"], method=False, wide=True)
 
 made("linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)", "diagonal(x, offset, dim1, dim2)",
      "The diagonals of matrices, as the last dim.",

@@ -358,7 +358,8 @@ def combinations(input, r, with_replacement):
             rising = a <= b if with_replacement else a < b
             keep = rising if keep is None else keep & rising
         chosen = [reshape(p, (-1,)) if keep is None else p[keep] for p in positions]
-    return stack([index_select(input, 0, c) for c in chosen], 1)
+    chosen = stack(chosen, 1)
+    return reshape(index_select(input, 0, reshape(chosen, (-1,))), chosen.shape)
 
 
 # -- diagonals ----------------------------------------------------------------------------------

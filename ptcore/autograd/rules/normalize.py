@@ -76,8 +76,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
 
 def batch_norm_again(g, input, mean, var, weight, eps):
     """The statistics are computed again from the input."""
-    _, mean, var = batch_norm_statistics(input, None, None, eps)
-    return batch_norm_by_ops(g, input, mean, var, weight, eps)
+    return batch_norm_by_ops(g, input, batch_norm_statistics(input, None, None, eps)[1], None, weight, eps)
 
 
 batch_norm_slope = fused(by_ops=batch_norm_again)(fused_batch_norm)
@@ -123,6 +122,10 @@ group_norm_slope = fused(by_ops=group_norm_by_ops)(fused_group_norm)
 @vjp("group_norm_stats")
 def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
     g, g_mean, g_rstd = gs
+    dtype = input.dtype
+    if g is not None and (g_mean is not None or g_rstd is not None):   # they are added, then rounded
+        wide = stat_dtype(input)
+        g, input, weight = g.to(wide), input.to(wide), None if weight is None else weight.to(wide)
     mean, rstd = group_statistics(input, out1, out2, num_groups, eps)
     gx = gw = gb = None
     if g is not None:
@@ -130,15 +133,16 @@ def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
     if g_mean is not None or g_rstd is not None:
         through = group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups)
         gx = through if gx is None else gx + through
-    return gx, gw if needs & 2 else None, gb if needs & 4 else None
+    gx, gw, gb = [x if x is None else x.to(dtype) for x in (gx, gw if needs & 2 else None, gb if needs & 4 else None)]
+    return gx, gw, gb
 
 
 def _with_history(x, mean, rstd, dims):
     """The mean and the inverse deviation over dims, of the given values, and with their derivatives."""
     again = mean_of(x, dims, True)
-    variance = mean_of(square(x - again), dims, True)
-    offset = 1 / square(rstd.detach()) - variance.detach()      # eps, which the row does not know
-    return again + (mean - again).detach(), rsqrt(variance + offset)
+    given = rstd.detach()                                       # of a variance and eps, which the row does not know
+    variance = mean_of(square((x - again) * given), dims, True)
+    return again + (mean - again).detach(), given * rsqrt(variance - variance.detach() + 1)
 
 
 def _layer_norm_backward(g, input, mean, rstd, weight):

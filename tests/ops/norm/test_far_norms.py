@@ -5,6 +5,7 @@ import pytest
 from _walk import every_case
 
 import ptcore
+from ptcore.func import vmap
 from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
@@ -59,6 +60,24 @@ def test_far_from_one(dtype):
                     np.testing.assert_allclose(far_slope * scale ** (1 - degree), slope, rtol=4 * limit, atol=4 * limit)
 
 
+@pytest.mark.parametrize("dtype", SCALES)
+def test_where_eps_is_small_beside_the_norm(dtype):
+    """Functions of degree 0 but for an eps. The slopes are those at numbers near 1e12, where eps has no digit left."""
+    scale = SCALES[dtype][0]
+    for p in (2, 3):
+        want = 2 * X / np.linalg.norm(X, p, axis=1, keepdims=True)
+
+        def call(x, p=p):
+            return ptcore.renorm(x, p, 0, 2.0)
+        value, slope = both(call, ptcore.tensor(X * 2.0**40))
+        np.testing.assert_allclose(value, want, rtol=1e-12)
+        for power in (scale, scale * 1e10, scale * 1e-12):
+            far, far_slope = both(call, ptcore.tensor(X * power, dtype=dtype))
+            limit = 2e-6 if dtype == "float32" else 1e-13
+            np.testing.assert_allclose(far, want, rtol=limit)
+            np.testing.assert_allclose(far_slope * power / 2.0**40, slope, rtol=0, atol=limit * np.abs(slope).max())
+
+
 def test_zeros_infinities_and_nan():
     for dtype in SCALES:
         for p in (1.5, 2, 3, -1, INF):
@@ -103,3 +122,21 @@ def test_norms_beside_zeros_take_one_pass():
     x[5] = 0
     plain[5] = 0
     assert ptcore.equal(x.norm(dim=1), plain)
+
+
+def test_numbers_of_differences_do_not_count_nan():
+    """PyTorch's distances of order 0 are NaN where a difference is; its norm counts NaN as a number that is not 0."""
+    nan = float("nan")
+    for dtype in SCALES:
+        for width in (1, 3, 9):
+            x, y = np.ones((2, width)), np.zeros((2, width))
+            x[0, 0], y[1, 0] = nan, 1.0
+            a, b = ptcore.tensor(x, dtype=dtype), ptcore.tensor(y, dtype=dtype)
+            with np.errstate(invalid="ignore"):
+                gap = x[:, None] - y[None]
+            want = np.where(np.isnan(gap).any(-1), nan, (gap != 0).sum(-1))
+            np.testing.assert_array_equal(ptcore.cdist(a, b, 0.0).numpy(), want)
+            np.testing.assert_array_equal(vmap(lambda u, b=b: ptcore.cdist(u[None], b, 0.0)[0])(a).numpy(), want)
+            np.testing.assert_array_equal(F.pdist(a, 0.0).numpy(), [nan])
+            np.testing.assert_array_equal(ptcore.linalg.vector_norm(a, 0, 1).numpy(), [width, width])
+    assert np.isnan(ptcore.cdist(ptcore.tensor([[INF]]), ptcore.tensor([[INF]]), 0.0).item())
