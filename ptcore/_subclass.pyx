@@ -374,6 +374,11 @@ cdef int lend(Tensor r, Tensor value) except -1:
     return 0
 
 
+def counts_apart(Tensor t not None):
+    """Whether the writes to t are not counted as those of its storage: ``data`` gives such tensors."""
+    return t.flags & PT_DATA != 0
+
+
 def counter_of_writes(Tensor value not None):
     """A counter for the writes to a value that several stand-ins show. The value is exchanged, never written to."""
     cdef Tensor r = alias(value)
