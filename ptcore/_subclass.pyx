@@ -93,6 +93,7 @@ def as_subclass(Tensor t not None, cls):
 def make_subclass(cls, Tensor data not None, bint require_grad=False):
     """``Tensor._make_subclass``: a leaf of class ``cls`` over the memory of ``data``."""
     cdef Tensor r = Tensor.__new__(cls)
+    data = detached(data)               # a stand-in's value has a history, too
     adopt(r, data)
     if data.flags & (PT_DATA | PT_INTERPOSED):
         share_extras(r, data)
@@ -371,6 +372,11 @@ cdef int lend(Tensor r, Tensor value) except -1:
     r.attr_version = version_of(r)
     note(r)
     return 0
+
+
+def counts_apart(Tensor t not None):
+    """Whether the writes to t are not counted as those of its storage: ``data`` gives such tensors."""
+    return t.flags & PT_DATA != 0
 
 
 def counter_of_writes(Tensor value not None):

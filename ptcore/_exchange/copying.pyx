@@ -12,7 +12,7 @@ from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
-from ptcore._subclass import make_subclass
+from ptcore._subclass import detached, make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
 
@@ -123,7 +123,7 @@ def __reduce_ex__(Tensor self not None, protocol):
 
 def __copy__(Tensor self not None):
     """A leaf over the same memory; its writes are not counted as this tensor's."""
-    cdef Tensor r = alias(self)
+    cdef Tensor r = detached(self)
     count_apart(r, 0)
     return finished(type(self), r, self.requires_grad, attributes(self))
 
@@ -149,7 +149,7 @@ def __deepcopy__(Tensor self not None, memo):
         t = wrap_storage(whole.storage, self.offset, self.dt, self.rank, self.dims,
                          self.dims + self.rank)
     else:
-        t = <Tensor>alias(self).clone()
+        t = <Tensor>detached(self).clone()
     t = finished(type(self), t, (self.flags & PT_REQUIRES_GRAD) != 0, None)
     memo[id(self)] = t
     memo.setdefault(id(memo), []).append(self)      # as copy does: keys are addresses, so objects stay alive

@@ -77,6 +77,8 @@ def detach_(Tensor self not None):
     """Drops this tensor's history in place."""
     if self.flags & PT_VIEW:
         raise RuntimeError("detach_: can't detach views in place; use detach() instead")
+    if self.flags & PT_INTERPOSED:
+        share_extras(self, detached(self))      # the value loses its history at every level
     self.node = None
     self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
     return self

@@ -55,6 +55,35 @@ VIEW, RESHAPE, SLICE, WINDOW = op_id("view"), op_id("reshape"), op_id("slice"), 
 DETACHED, PAIRS, NUMBERS = [(op_id(name), (), None) for name in ("detach", "view_as_real", "view_as_complex")]
 
 
+class Apart:
+    """The place of a step that detaches: the value that was written through it, which has a history of its own.
+
+    The values of a memory are the same for all that show it, histories are not.
+    """
+
+    __slots__ = ("memory", "value", "version")
+
+    def __init__(self, memory):
+        self.memory, self.value, self.version = memory, None, -1
+
+    def shown(self, whole):
+        found = run(DETACHED[0], (whole,))
+        if self.value is None:
+            return found
+        if self.version != self.memory.version:     # others wrote: other values, the same history
+            with enable_grad():
+                self.value, self.version = _detached(self.value, found), self.memory.version
+        return self.value
+
+    def write(self, value, is_recorded):
+        """Takes the value that the next version of the memory will have here."""
+        before = self.value
+        if not is_recorded:
+            with enable_grad():
+                value = value if before is None else _detached(before, value)
+        self.value, self.version = value, self.memory.version + 1
+
+
 class Memory:
     """The value that tensors share if they are views of each other, and the number of its replacements.
 
@@ -175,11 +204,13 @@ class Functional(Payload):
         wholes, steps = [memory.value], self.steps
         for step in steps[:-1]:
             wholes.append(shown(step, wholes[-1]))
-        found = value
+        found, is_recorded = value, is_history_recorded() or not self.owner.recorded or bool(self.owner.bodies)
         for step, whole in zip(reversed(steps), reversed(wholes)):
+            if type(step[2]) is Apart:
+                step[2].write(laid_as(found, whole), is_recorded)
             found = put_back(step, whole, found)
         memory.note_write(steps)
-        if self.owner.recorded and not is_history_recorded() and not self.owner.bodies:
+        if not is_recorded:
             with enable_grad():
                 found = _detached(memory.value, found)
         count_one(memory.counter)
@@ -197,8 +228,8 @@ class Functional(Payload):
         return self.tensor.item()
 
     def detached(self):
-        value, views = shown(DETACHED, self.tensor), (*self.views, DETACHED)
-        return self.owner.stand_in(value, self.memory, views, None, self.placed)
+        step = DETACHED[0], (), Apart(self.memory)
+        return self.owner.stand_in(shown(step, self.tensor), self.memory, (*self.views, step), None, self.placed)
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
@@ -216,6 +247,8 @@ def laid_as(x, pattern):
 def shown(step, whole):
     """A view of a value, by one step."""
     op, rest, place = step
+    if type(place) is Apart:
+        return place.shown(whole)
     found = run(op, (whole, *rest))
     return found if place is None else found[place]
 
@@ -539,7 +572,8 @@ class Functionalizer(Interpreter):
         if isinstance(result, tuple):
             return tuple([self.shown(whole, (op, args[1:], k), r, p, start)
                           for k, (r, p) in enumerate(zip(result, places))])
-        return self.shown(whole, (op, args[1:], None), result, places, start)
+        place = Apart(whole.memory) if op == DETACHED[0] else None
+        return self.shown(whole, (op, args[1:], place), result, places, start)
 
     def window(self, x, size, stride, offset):
         """The stand-in of a window over the memory of x, wherever in it x lies."""
@@ -551,8 +585,8 @@ class Functionalizer(Interpreter):
             if memory.low:
                 raise RuntimeError("functionalize: as_strided of a part of a batch that is seen with another dtype")
             views = _seen_with(line, x.dtype)
-        if DETACHED in payload.views:
-            views.append(DETACHED)
+        if any([step[0] == DETACHED[0] for step in payload.views]):
+            views.append((DETACHED[0], (), Apart(memory)))
         for step in views:
             line = shown(step, line)
         last = WINDOW, (size, stride, offset - memory.low, line.stride(), 0), None

@@ -6,8 +6,9 @@ backward reaches the part, it is run again with the random numbers of the first 
 import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
+from ptcore._interpret import entered
 from ptcore._ops.checked import integer
-from ptcore._subclass import without_node
+from ptcore._subclass import payload_of, without_node
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.engine import asks_for_inputs
 from ptcore.autograd.function import Function, once_differentiable
@@ -85,6 +86,19 @@ class _Enough(Exception):
     """Ends a second run once it has saved all tensors that the first one saved."""
 
 
+def _kept_by(number_of):
+    """Hooks that number the saved tensors, but those of transformations that begin later: these are kept.
+
+    Such a transformation ends before the function does, and a second run has others.
+    """
+    outer = entered()
+
+    def pack(x):
+        payload = payload_of(x)
+        return number_of(x) if payload is None or payload.owner in outer else without_node(x)
+    return pack
+
+
 class _Replay:
     """The tensors that a checkpointed function saved, by number; a second run fills them in.
 
@@ -104,6 +118,8 @@ class _Replay:
         return len(self.described) - 1
 
     def unpack(self, number):
+        if isinstance(number, ptcore.Tensor):
+            return number
         if number >= len(self.found):
             self.found = self.run_again(len(self.described), self.early_stop)
         return self.unwritten(self.found, number)
@@ -128,7 +144,8 @@ class _Replay:
 
         enough = _Enough()
         try:
-            with saved_tensors_hooks(keep, lambda number: self.unwritten(found, number)):
+            with saved_tensors_hooks(_kept_by(keep), lambda x: x if isinstance(x, ptcore.Tensor)
+                                     else self.unwritten(found, x)):
                 self.again()
         except _Enough as e:
             if e is not enough:         # raised for an enclosing checkpoint
@@ -212,7 +229,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
 
     stop = early_stop if _defaults["early_stop"] is None else _defaults["early_stop"]
     replay = _Replay(again, determinism_check == "default", stop)
-    with saved_tensors_hooks(replay.pack, replay.unpack), first:
+    with saved_tensors_hooks(_kept_by(replay.pack), replay.unpack), first:
         result = function(*args, **kwargs)
         replay.whole = True
         return result

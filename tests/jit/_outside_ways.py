@@ -594,4 +594,21 @@ EFFECTS = [
      "a@ = pt.ones(3, requires_grad=True)\nb@ = pt.zeros(3)\no@ = pt.optim.SGD([a@], lr=0.1)\n"
      "def f@(v):\n    o@.step()\n    b@.add_(1)\n    (v * a@).sum().backward()\n    return b@ * 1\n", "f@(x)",
      ["a@.requires_grad_(False)", "a@.requires_grad_(True)"], "(b@.tolist(), a@.tolist())"),
+    *[(f"gradients of an optimizer that is made inside: {made}",
+       "a@ = pt.ones(3, requires_grad=True)\n"
+       "def f@(v):\n    o = pt.optim." + made + "\n    o.zero_grad()\n    (v * a@ * a@).sum().backward()\n"
+       "    o.zero_grad()\n    (v * a@).sum().backward()\n" + end, "f@(x)",
+       ["a@.grad = pt.ones(3)", "a@.grad = None", "a@.data = pt.zeros(3)"], "(a@, a@.grad)")
+      for made in ("SGD([a@])", "Adam([a@], lr=0.1)", "LBFGS([a@])", "SGD([{'params': [a@]}], momentum=0.5)")
+      for end in ("", "    return a@.grad + 1\n")],
+    ("step of L-BFGS that is made inside",
+     "a@ = pt.tensor([3.0, -2.0], requires_grad=True)\n"
+     "def f@(v):\n    o = pt.optim.LBFGS([a@], max_iter=3, line_search_fn='strong_wolfe')\n    def closure():\n"
+     "        o.zero_grad()\n        loss = ((a@ - v.sum()) ** 4).sum()\n        loss.backward()\n        return loss\n"
+     "    return o.step(closure)\n", "f@(x)", ["a@.data = pt.ones(2)", "a@.grad = None"], "(a@, a@.grad)"),
+    *[(f"a copy of a result: {read}", "w@ = pt.ones(3, requires_grad=True)\nimport copy\n"
+       "def f@(v):\n    h = v.sum() * w@\n    c = " + read + "\n    loss = (c * w@).sum()\n    w@.grad = None\n"
+       "    loss.backward()\n    return c\n", "f@(x)", ["w@ = pt.full((3,), 2.0, requires_grad=True)"], "w@.grad")
+      for read in ("copy.copy(h)", "h.__copy__()", "nn.Parameter(h)", "copy.copy(w@)", "copy.deepcopy(w@)",
+                   "copy.copy([h])[0]", "copy.copy(h.detach())")],
 ]

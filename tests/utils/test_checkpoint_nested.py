@@ -59,6 +59,18 @@ def transformed(x):
     return pt.func.grad(lambda y: (y ** 3).sum())(x) * x
 
 
+def hessian_inside(x):
+    return pt.func.hessian(lambda y: (y ** 4).sum())(x).sum(0) * x
+
+
+def batched_gradients(x):
+    return pt.vmap(pt.func.grad(lambda y: (y * x).sum() ** 3))(x.diag()).sum(0)
+
+
+def pushed(x):
+    return pt.func.jvp(pt.func.grad(lambda y: (y ** 4).sum()), (x,), (x.cos(),))[1]
+
+
 def hooked(f):
     def run(x):
         with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
@@ -86,8 +98,10 @@ def test_inside_of_each_other(kinds):
         np.testing.assert_allclose(second(hooked(f)), second(plain), rtol=1e-12)
 
 
-@pytest.mark.parametrize("f", [gradient, gradient_of_a_result, backward_inside, transformed, hooked(smooth)],
-                         ids=["gradient", "gradient of a result", "backward", "func.grad", "hooks"])
+@pytest.mark.parametrize("f", [gradient, gradient_of_a_result, backward_inside, transformed, hessian_inside,
+                               batched_gradients, pushed, hooked(smooth)],
+                         ids=["gradient", "gradient of a result", "backward", "func.grad", "hessian", "vmap(grad)",
+                              "jvp(grad)", "hooks"])
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_what_is_inside(f, early_stop):
     def once(x):

@@ -695,8 +695,11 @@ def new_tensor_method(Tensor self not None, data, *, dtype=None, device=None, re
         return of_class(new_tensor_method, self, data, dtype=dtype, device=device, requires_grad=requires_grad)
     dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
     from ptcore._exchange.convert import tensor
-    return of_kind(self, made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout,
-                              pin_memory, None, requires_grad))
+    cdef Tensor t = made(tensor(data, dtype=dtype, device=device), b"new_tensor", None, layout, pin_memory, None,
+                         requires_grad)
+    if isinstance(data, Tensor) and (<Tensor>data).flags & PT_INTERPOSED:
+        return t                        # it is what data is
+    return of_kind(self, t)
 
 
 # What this module adds to Tensor.

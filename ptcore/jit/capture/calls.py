@@ -61,7 +61,8 @@ TENSOR_REFUSED = {
     "register_post_accumulate_grad_hook", "numpy", "__array__", "__array_interface__", "__dlpack__",
     "__arrow_c_array__", "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_",
     "__reduce_ex__", "__cuda_array_interface__", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
-    "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load", "is_set_to", "_is_view", "is_inference"}
+    "retains_grad", "output_nr", "is_pinned", "__copy__", "__deepcopy__", "module_load", "is_set_to", "_is_view",
+    "is_inference"}
 # Files of the package whose functions are called as they are: they depend on their arguments and the modes alone, and
 # have no effect. Exceptions are named below.
 OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.values", "ptcore._exchange.arrays",

@@ -6,6 +6,7 @@ segment.
 """
 import ptcore
 from ptcore._node import user_at
+from ptcore._ops.optimizers import optimizers
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import entry
@@ -356,5 +357,18 @@ def _zero_grad_of(r, module, set_to_none=True):
     Outside(module, "zero_grad").call(r, (set_to_none,), {})
 
 
+def _drop_grads(r, params):
+    """``zero_grad()`` of an optimizer that the program makes."""
+    for p in r.elements(params):
+        r.set_attribute(None, p, "grad")
+
+
+def _with_grad(r, params):
+    """What a step of such an optimizer reads first."""
+    found = [(p, r.attribute(p, "grad")) for p in r.elements(params)]
+    return [p for p, g in found if g is not None], [g for _, g in found if g is not None]
+
+
+calls.PYTHON |= {optimizers.drop_grads: _drop_grads, optimizers.with_grad: _with_grad}
 calls.PYTHON |= {ptcore.autograd.backward: _backward_of, Tensor.backward: _backward_method,
                  ptcore.autograd.grad: _grad_of, Tensor.register_hook: _register_hook, Module.zero_grad: _zero_grad_of}

@@ -183,6 +183,7 @@ class Capture:
         self.breaks = []
         self.grads = Grads(self)
         self.effects, self.ended = [], False        # effects of the present segment; whether one of them ends it
+        self.data_written = None        # when and where the program has written to ``data`` of a tensor
         self.watching = 0               # number of blocks around the present place that may handle an error
 
     # -- the run -------------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class Capture:
         refused.
         """
         found, grads = [], self.grads
-        if not (grads.walked or grads.walked_before or grads.functions or grads.has_hooks):
+        if not (grads.walked or grads.walked_before or grads.functions or grads.has_hooks or self.data_written):
             return found
         known = {id(s.grad_fn) for s, _ in self.recorder.stands.values() if s.grad_fn is not None}
         for k, s in enumerate(outputs):
@@ -235,6 +236,9 @@ class Capture:
             is_used_up, is_older = history_of(s, known, self.tracer.first_seq, grads.functions.values())
             if is_used_up:
                 found.append(k)
+            elif self.data_written and history_of(s, known, self.data_written[0])[1]:
+                raise Unsupported("it writes to .data of a tensor, and a result has an older history",
+                                  self.data_written[1])
             elif grads.has_hooks:
                 raise Unsupported("it registers a hook, and a backward is asked for outside of it", grads.hooked_at)
             elif grads.walked or (grads.walked_before and is_older):

@@ -11,8 +11,8 @@ from ptcore._ops.table.ids import op_id, op_name
 from ptcore._sizes.symbolic import SymFloat
 from ptcore._state import enable_grad, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
-from ptcore._subclass import carried_by, stands_for
-from ptcore.fx.experimental.proxy_tensor import ProxyTracer, Sized, Traced
+from ptcore._subclass import carried_by, counts_apart, stands_for
+from ptcore.fx.experimental.proxy_tensor import INPLACE, ProxyTracer, Sized, Traced
 from ptcore.fx.experimental.sizes import Sizes
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
@@ -299,6 +299,8 @@ class CaptureTracer(ProxyTracer):
             payload = carried_by(args[0], self)
             if payload is not None and payload.device == args[1]:
                 return args[0]
+        if variant == INPLACE and counts_apart(args[0]):
+            self.capture.data_written = next_seq(), user_at()       # in a graph it counts as a write to the tensor
         return super().call(op, args, out, variant)
 
     def is_result(self, x):
