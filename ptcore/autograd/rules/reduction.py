@@ -4,6 +4,7 @@ from ptcore._ops.functions import (
     expand,
     isnan,
     masked_fill,
+    products_slope,
     reshape,
     segments_slope,
     unsqueeze,
@@ -28,7 +29,6 @@ from ptcore.autograd.helpers import (
     zeros_among,
 )
 from ptcore.autograd.rules import SMALLER, vjp
-from ptcore.autograd.rules.scan import products_slope_of
 
 
 def restored(g, shape, dim, keepdim):
@@ -66,6 +66,9 @@ def mean(g, input, dim, keepdim):
 def mean_of_terms(g, input, dim, keepdim):
     shape = input.shape
     return expand(restored(divided(g, max(size_of(shape, dim), 1)), shape, dim, keepdim), shape)
+
+
+products_slope_of = fused(by_ops="scan.products_slope")(products_slope)
 
 
 @vjp("prod_dims")

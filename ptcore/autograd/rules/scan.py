@@ -8,7 +8,6 @@ from ptcore._ops.functions import (
     gather,
     logcumsumexp_slope,
     masked_fill,
-    products_slope,
     real,
     slice,
     unbind,
@@ -19,8 +18,9 @@ from ptcore._ops.scan.decompositions import (
     signed_logs,  # noqa: F401  pickles may name it here
 )
 from ptcore._ops.shaping.bodies import stack
-from ptcore.autograd.helpers import again, conj_of, differentiated, fused, ungathered, zeros_among
+from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import SMALLER, jvp, vjp
+from ptcore.autograd.rules.reduction import products_slope_of
 
 
 def cumsum_from_end(x, dim):
@@ -37,11 +37,6 @@ def cumprod(g, input, out, dim):
     if differentiated() and zeros_among(input == 0) is False:
         return cumsum_from_end(g * conj_of(out), dim) / conj_of(input)
     return products_slope_of(g, input, out, dim)
-
-
-@fused("scan.products_slope")
-def products_slope_of(g, input, out, dim):
-    return products_slope(g, input, out, dim)
 
 
 @jvp("cumprod")
