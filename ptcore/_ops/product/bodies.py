@@ -244,7 +244,14 @@ def kron(input, other):
         spread_b.append(1)
         spread_b.append(n)
         sizes.append(m * n)
-    return reshape(mul(reshape(input, spread_a), reshape(other, spread_b)), sizes)
+    x, y = reshape(input, spread_a), reshape(other, spread_b)
+    if ndim > 1 and 1 < b[-1] < 64 and 1 < a[-1] and product_of(sizes[:-1]) >= 8 * (
+            product_of(a[:-1]) + product_of(b[:-1])):
+        # Rows of both operands as long as those of the result cost less than many short rows.
+        pair = (a[-1], b[-1])
+        x = reshape(expand(x, (*spread_a[:-2], *pair)), (*spread_a[:-2], sizes[-1]))
+        y = reshape(expand(y, (*spread_b[:-2], *pair)), (*spread_b[:-2], sizes[-1]))
+    return reshape(mul(x, y), sizes)
 
 
 def linalg_multi_dot(tensors):
