@@ -24,6 +24,7 @@ MORE = {
     "special.xlog1py": (1.3, "made of several ops"), "glu": (1.35, "the halves' gradients are joined"),
     "quantile": (1.4, "sorting by digits has a buffer"), "nanquantile": (1.35, "as quantile"),
     "multi_margin_loss": (1.45, "its slope is kept and multiplied"),
+    "take": (1.35, "a thousand floats meet at each place of its gradient: they are added in float64"),
     "sgn": (1.35, "zeros of a gradient are written"), "fill": (1.3, "as sgn"),
     "hash_tensor": (5.5, "made of several ops over 64-bit copies"), "hash_tensor, dim=0": (7.5, "as hash_tensor"),
     "hash_tensor, dim=1": (5.5, "as hash_tensor"),

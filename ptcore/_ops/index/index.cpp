@@ -21,24 +21,27 @@ int gather_kernel(pt_call *call) {
     const lines w = walk_lines(index, dim, x.ndim ? x.strides : none, stride);
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        const int64_t rows = w.outer.numel() * w.n;
-        parallel_for(rows, grain_rows(2 * w.width), [&](int64_t begin, int64_t end) {
-            cursor<3> at(w.outer, begin / w.n);
+        const int64_t block = 16384, blocks = ceil_div(w.width, block), each = w.n * blocks;
+        const auto rows = [&](int64_t begin, int64_t end) {
+            cursor<3> at(w.outer, begin / each);
             for (int64_t r = begin; r < end; ++r) {
-                const int64_t i = r % w.n;
+                const int64_t i = r % each / blocks, b = r % blocks * block,
+                              e = min64(w.width, b + block);
                 const T *from = input<T>(call) + at.offset[0];
                 const int64_t *p = input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
                 T *to = output<T>(call) + at.offset[2] + i * w.along[2];
                 if (w.across[1] == 1 && w.across[0] == 0 && w.moved == 1)
-                    for (int64_t j = 0; j < w.width; ++j) to[j] = from[p[j]];
+                    for (int64_t j = b; j < e; ++j) to[j] = from[p[j]];
                 else if (w.across[1] == 0 && w.across[0] == 1)      /* one number for a whole row */
-                    memcpy(to, from + *p * w.moved, size_t(w.width) * sizeof(T));
+                    memcpy(to + b, from + *p * w.moved + b, size_t(e - b) * sizeof(T));
                 else
-                    for (int64_t j = 0; j < w.width; ++j)
+                    for (int64_t j = b; j < e; ++j)
                         to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
-                if (i == w.n - 1) at.next();
+                if (r % each == each - 1) at.next();
             }
-        });
+        };
+        parallel_for(w.outer.numel() * each, grain_rows(2 * min64(block, w.width)),
+                     [&](int64_t begin, int64_t end) { rows(begin, end); });
         return int(PT_OK);
     });
 }

@@ -165,20 +165,24 @@ inline S added(S t, T v) {
 /* The walk of a moved operand (n dims, any strides), the index and a third operand along `dim`:
  * lines along the index's last dim, for each position in its other dims. */
 struct lines {
-    space<3> outer; /* all dims but `dim` and the last: strides of moved, index, other */
-    int64_t along[3], n;             /* strides and size of `dim`; if it is the last dim: 0 and 1 */
-    int64_t across[3], width;           /* strides and size of the last dim */
+    space<3> outer; /* all dims but `dim` and that across: strides of moved, index, other */
+    int64_t along[3], n;                /* strides and size of `dim`; if it is across: 0 and 1 */
+    int64_t across[3], width;           /* of the last dim of more than one element */
     int64_t moved;                      /* stride of the moved operand along dim */
+    bool indexed;                       /* whether `dim` is across */
 };
 inline lines walk_lines(const pt_view &index, int64_t dim, const int64_t *moved,
                         const int64_t *other) {
     lines w;
     w.n = w.width = 1;
     w.moved = moved[dim];
+    int64_t last = index.ndim - 1;
+    while (last > 0 && index.sizes[last] == 1) --last;
+    w.indexed = index.ndim == 0 || last == dim;
     for (int k = 0; k < 3; ++k) w.along[k] = w.across[k] = 0;
     for (int64_t d = 0; d < index.ndim; ++d) {
         const int64_t s[3] = {d == dim ? 0 : moved[d], index.strides[d], other[d]};
-        if (d == index.ndim - 1) {
+        if (d == last) {
             w.width = index.sizes[d];
             memcpy(w.across, s, sizeof s);
         }
@@ -231,9 +235,8 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
     contiguous_strides(call->out[0], stride);
     const lines w =
         walk_lines(index, dim, call->out[0].ndim ? stride : none, src.ndim ? src.strides : none);
-    const bool last = dim >= index.ndim - 1;
-    /* the last dim is cut into blocks too, unless it is the indexed dim */
-    const int64_t block = last ? w.width : 1024, blocks = ceil_div(w.width, block);
+    /* the dim across is cut into blocks too, unless it is the indexed dim */
+    const int64_t block = w.indexed ? w.width : 1024, blocks = ceil_div(w.width, block);
     parallel_for(w.outer.numel() * blocks, grain_rows(2 * w.n * min64(block, w.width)),
                  [&](int64_t begin, int64_t end) {
                      cursor<3> at(w.outer, begin / blocks);
