@@ -88,6 +88,7 @@ _ROUTINES = (
     (("ssytrs", "dsytrs", "csytrs", "zsytrs"), (9, 9, 9, 9)),
     (("ssytrs", "dsytrs", "chetrs", "zhetrs"), (9, 9, 9, 9)),
     (("sgesdd", "dgesdd", "cgesdd", "zgesdd"), (14, 14, 15, 15)),
+    (("sgetri", "dgetri", "cgetri", "zgetri"), (7, 7, 7, 7)),
 )
 
 

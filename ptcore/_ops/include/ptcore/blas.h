@@ -32,6 +32,7 @@ enum pt_routine {
     PT_SYTRS,
     PT_HETRS,
     PT_GESDD,
+    PT_GETRI,
     PT_ROUTINES
 };
 

@@ -304,6 +304,7 @@ template<class T> PT_INLINE bool pow_by_products(complex<T> x, complex<T> y, com
 
 PT_NOINLINE complex128 pow_called(complex128 x, complex128 y) {
     if (y == complex128(0.0)) return {1.0, 0.0};
+    if (y == complex128(0.5)) return sqrt(x);
     if (x == complex128(0.0)) {
         if (y.re > 0) return {0.0, 0.0};
         if (y.im == 0 && y.re < 0) return {infinity<double>(), not_a_number<double>()};
