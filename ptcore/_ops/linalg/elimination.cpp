@@ -119,11 +119,11 @@ struct triangular_solver {
     pt_call *call;
     int64_t n, k, space;
     bool upper, unit;
-    scratch<T> rows, a, b;
+    scratch<T> rows, a;
     triangular_solver(pt_call *c, int64_t n_, int64_t k_)
         : call(c), n(n_), k(k_), space(room<T>(n_, k_)), upper(c->params[0].i != 0),
-          unit(c->params[1].i != 0), rows(space), a(space ? 0 : n_ * n_), b(space ? 0 : n_ * k_) {}
-    explicit operator bool() const { return rows && a && b; }
+          unit(c->params[1].i != 0), rows(space), a(space ? 0 : n_ * n_) {}
+    explicit operator bool() const { return rows && a; }
 
     template <int N>
     int small(int64_t number, const int64_t *offset) {
@@ -139,14 +139,18 @@ struct triangular_solver {
     int run(int64_t number, const int64_t *offset) {
         if constexpr (SMALL<T> > 0)
             if (space) return by_order(n, [&](auto N) { return small<N>(number, offset); });
+        /* X^T A^T = B^T: to LAPACK rows are the columns of the transpose, so none is moved */
         int in = int(n), ik = int(k);
-        char left = 'L', triangle = upper ? 'U' : 'L', as_is = 'N', diagonal = unit ? 'U' : 'N';
-        T one = convert<T>(1);
-        load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
-        load_columns(b.data, call->in[1], stack(call->in[1]), offset[1]);
-        routine<T>(PT_TRSM, &left, &triangle, &as_is, &diagonal, &in, &ik, &one, a.data, &in,
-                   b.data, &in);
-        store_rows(output<T>(call) + number * n * k, b.data, n, k, n);
+        char right = 'R', triangle = upper ? 'L' : 'U', as_is = 'N', diagonal = unit ? 'U' : 'N';
+        T one = convert<T>(1), *to = output<T>(call) + number * n * k;
+        stack rows_of_a(call->in[0]), rows_of_b(call->in[1]);
+        std::swap(rows_of_a.down, rows_of_a.across);
+        std::swap(rows_of_b.down, rows_of_b.across);
+        std::swap(rows_of_b.rows, rows_of_b.columns);
+        load_columns(a.data, call->in[0], rows_of_a, offset[0]);
+        load_columns(to, call->in[1], rows_of_b, offset[1]);
+        routine<T>(PT_TRSM, &right, &triangle, &as_is, &diagonal, &ik, &in, &one, a.data, &in, to,
+                   &ik);
         return 0;
     }
 };
