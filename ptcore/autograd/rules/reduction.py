@@ -10,6 +10,7 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import prod_dims as prod_of  # noqa: F401  pickles may name it here
 from ptcore._ops.functions import segments as segments_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.halves import half_type, narrowed, widened
