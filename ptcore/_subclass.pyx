@@ -135,6 +135,15 @@ def set_data(Tensor t, Tensor data not None):
         told(TOLD_CHANGED, "data", t)
 
 
+def assign_data(Tensor t, Tensor data not None):
+    """The setter: values do not go to ``meta`` and do not come from there, as in PyTorch."""
+    cdef bint from_meta = data.storage.device == DEVICE_META
+    if (t.storage.device == DEVICE_META) != from_meta and not (t.flags | data.flags) & PT_INTERPOSED:
+        raise RuntimeError(f"data: a tensor on {t.device} and one on {data.device} have incompatible types; a "
+                           f"parameter is replaced instead")
+    set_data(t, data)
+
+
 cdef int swap_classes(object a, object b) except -1:
     of_a, of_b = type(a), type(b)
     a.__class__ = of_b
@@ -582,4 +591,4 @@ def without_node(Tensor x not None):
 Tensor.as_subclass = as_subclass
 Tensor._make_subclass = staticmethod(make_subclass)
 Tensor.__torch_function__ = classmethod(_default_torch_function)
-Tensor.data = property(get_data, set_data)
+Tensor.data = property(get_data, assign_data)

@@ -76,3 +76,18 @@ def test_mixed_devices():
 
 def test_layouts_differ():
     assert len({meta(np.zeros((2, 3)), "float64", k).stride() for k in LAYOUTS if k != "reversed"}) > 3
+
+
+def test_data_does_not_go_to_meta():
+    """Values would be lost, or come from nowhere: PyTorch refuses both."""
+    value, shape = ptcore.ones(2), ptcore.empty(2, device="meta")
+    for a, b in ((value, shape), (shape, value), (ptcore.nn.Parameter(value), shape)):
+        with pytest.raises(RuntimeError, match="incompatible types"):
+            a.data = b
+    assert value.tolist() == [1, 1]
+    other = ptcore.empty(3, device="meta")
+    shape.data = other
+    assert shape.shape == (3,)
+    layer = ptcore.nn.Linear(2, 3).to("meta")
+    assert layer.weight.is_meta
+    assert layer.to_empty(device="cpu").weight.is_cpu
