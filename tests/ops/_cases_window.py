@@ -135,7 +135,8 @@ def cases(F, I):  # noqa: E741
                         [F(1, 3, 2, 2), 1, 2, "linear", False, 0.0]]
     for name in ("filtered", "filtered_transposed"):
         table[name] = [[F(2, 7), 1, 3, "linear", False, 0.0], [F(1, 2, 9, 3), 2, 4, "cubic", False, 0.0],
-                       [F(2, 3), 1, 8, "cubic", False, 0.0], [F(1, 5, 2, 2), 1, 2, "linear", True, 0.0]]
+                       [F(2, 3), 1, 8, "cubic", False, 0.0], [F(1, 5, 2, 2), 1, 2, "linear", True, 0.0],
+                       [F(1, 2, 3, 7), 3, 4, "cubic-taps", False, 0.0]]
     table["filtered"] += [[F(1, 1, 12, 20), 2, 3, "linear", False, 0.25]]
     table["resample"] += [[F(2, 7), -1, 3, "nearest", False, 0.0], [F(5), 0, 6, "nearest", False, 1.3]]
     return table

@@ -389,8 +389,6 @@ def _bytes(x, dim, weights):
 
 
 def resample(x, dim, size, mode, align_corners, scale):
-    if x.dtype == np.uint8 and not mode.startswith("nearest"):
-        return _bytes(x, dim, _matrix(x.shape[dim], size, mode, align_corners, scale))
     y = np.moveaxis(np.tensordot(x, _matrix(x.shape[dim], size, mode, align_corners, scale), (dim, 1)), -1, dim)
     return y.astype(x.dtype)
 
@@ -401,11 +399,15 @@ def resample_transposed(x, dim, size, mode, align_corners, scale):
 
 
 def filtered(x, dim, size, mode, align_corners, scale):
-    return resample(x, dim, size, f"{mode}-filter", align_corners, scale)
+    mode = mode.removesuffix("-taps") if mode.endswith("-taps") else f"{mode}-filter"
+    if x.dtype == np.uint8:
+        return _bytes(x, dim, _matrix(x.shape[dim], size, mode, align_corners, scale))
+    return resample(x, dim, size, mode, align_corners, scale)
 
 
 def filtered_transposed(x, dim, size, mode, align_corners, scale):
-    return resample_transposed(x, dim, size, f"{mode}-filter", align_corners, scale)
+    mode = mode.removesuffix("-taps") if mode.endswith("-taps") else f"{mode}-filter"
+    return resample_transposed(x, dim, size, mode, align_corners, scale)
 
 
 def interpolate(x, size, scale_factor, mode, align_corners):

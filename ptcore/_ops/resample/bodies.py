@@ -18,7 +18,6 @@ from ptcore._ops.functions import (
     transpose,
 )
 from ptcore._ops.pooling.bodies import _adaptive_avg
-from ptcore._ops.resample.decompositions import bytes_on_device
 
 UINT8 = as_dtype("uint8")
 _LARGEST = 2**40                # sums and products of a few of these fit in 64 bits
@@ -132,10 +131,10 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         return _adaptive_avg(op, n, input, size)
     if how in ("linear", "cubic") and n == 2 and input.dtype is UINT8:
         x = input
-        by = filtered if antialias else resample if x.is_cpu or x.is_meta else bytes_on_device
+        taps = how if antialias else how + "-taps"
         for k in (1, 0):
             if size[k] != x.shape[k + 2]:       # whatever the scale, as in PyTorch
-                x = by(x, k + 2, size[k], how, bool(align_corners), scales[k])
+                x = filtered(x, k + 2, size[k], taps, bool(align_corners), scales[k])
         return clone(x) if x is input else x
     if how in ("linear", "cubic") and input.dtype.kind != "f":
         raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")

@@ -18,6 +18,7 @@ from ptcore._ops.functions import (
     floor,
     gather,
     resample,
+    resample_transposed,
     reshape,
     scatter_add,
     select,
@@ -80,8 +81,11 @@ def _lines(matrix, x, dim):
 def filtered(input, dim, size, mode, align_corners, scale):
     """Products with a matrix. Its zeros would carry an infinity or NaN everywhere: these are counted in each window
     instead."""
+    antialias, mode = not mode.endswith("-taps"), mode.removesuffix("-taps")
     if input.dtype is UINT8:
-        return bytes_on_device(input, dim, size, mode, align_corners, scale, True)
+        return _bytes(input, dim, size, mode, align_corners, scale, antialias)
+    if not antialias:
+        return resample(input, dim, size, mode, align_corners, scale)
     dim = dim - input.ndim if dim >= 0 else dim         # counts have one more dim in front
     windows = _filter(input.shape[dim], size, mode, align_corners, scale)
     n, dtype, where_is = input.shape[dim], input.dtype, input.device
@@ -100,13 +104,15 @@ def filtered(input, dim, size, mode, align_corners, scale):
 
 
 def filtered_transposed(input, dim, size, mode, align_corners, scale):
+    if mode.endswith("-taps"):
+        return resample_transposed(input, dim, size, mode.removesuffix("-taps"), align_corners, scale)
     windows = _filter(size, input.shape[dim], mode, align_corners, scale)
     matrix = _matrix(windows, size, input.dtype, input.device)
     return _lines(transpose(matrix, 0, 1), input, dim)
 
 
-def bytes_on_device(x, dim, count, how, align_corners, scale, antialias=False):
-    """Bytes on a device resampled along a dim as by the kernel on the CPU: weights are integers of 16 bits."""
+def _bytes(x, dim, count, how, align_corners, scale, antialias):
+    """Bytes resampled along a dim as by the kernel on the CPU: weights are integers of 16 bits."""
     n = x.shape[dim]
     if antialias:
         matrix = _matrix(_filter(n, count, how, align_corners, scale), n, FLOAT64, "cpu")

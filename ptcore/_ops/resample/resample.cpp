@@ -415,7 +415,7 @@ int resample_bytes(pt_call *call, samples<double> &of, int64_t in, int64_t out, 
 }
 
 template <bool TRANSPOSED>
-int resample_as(pt_call *call, int mode) {
+int resample_as(pt_call *call, int mode, bool of_bytes) {
     const pt_view &x = call->in[0], &y = call->out[0];
     if (x.ndim == 0) return fail(call, PT_RUNTIME_ERROR, "expected at least one dimension");
     const int64_t dim = call->params[0].i;
@@ -431,7 +431,7 @@ int resample_as(pt_call *call, int mode) {
     }
     if (y.numel == 0) return PT_OK;
     if (small == 0) return fail(call, PT_RUNTIME_ERROR, "a dim of size 0 cannot be resampled");
-    if (!TRANSPOSED && x.dtype == PT_UINT8 && mode >= LINEAR) {
+    if (!TRANSPOSED && of_bytes && x.dtype == PT_UINT8) {
         samples<double> of(in, out, mode, align, factor);
         if (!of.begin || !of.index || !of.weight) return no_memory(call, out * of.taps * 16);
         return resample_bytes(call, of, in, out, outer, inner);
@@ -490,11 +490,12 @@ int resample_as(pt_call *call, int mode) {
 
 template <bool TRANSPOSED>
 int resample_kernel(pt_call *call) {
-    return resample_as<TRANSPOSED>(call, int(call->params[2].i));
+    return resample_as<TRANSPOSED>(call, int(call->params[2].i), false);
 }
 template <bool TRANSPOSED>
 int filter_kernel(pt_call *call) {
-    return resample_as<TRANSPOSED>(call, LINEAR_FILTER + int(call->params[2].i));
+    const int modes[] = {LINEAR_FILTER, CUBIC_FILTER, LINEAR, CUBIC};
+    return resample_as<TRANSPOSED>(call, modes[call->params[2].i & 3], true);
 }
 
 } // namespace

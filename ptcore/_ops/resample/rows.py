@@ -1,7 +1,7 @@
 """Rows: padding with a number, sliding windows as columns, resampling along a dim and at positions."""
 from ptcore._ops.table.schema import REAL, functional, linear, made, nondifferentiable, structured
 
-_MODES = {"resample": "nearest|nearest-exact|linear|cubic", "filtered": "linear|cubic"}
+_MODES = {"resample": "nearest|nearest-exact|linear|cubic", "filtered": "linear|cubic|linear-taps|cubic-taps"}
 
 for _name, _other in (("resample", "resample_transposed"), ("resample_transposed", "resample"),
                       ("filtered", "filtered_transposed"), ("filtered_transposed", "filtered")):
@@ -13,7 +13,8 @@ for _name, _other in (("resample", "resample_transposed"), ("resample_transposed
         vjp=[f"{_other}(g, dim, x.shape[dim], mode, align_corners, scale)"],
         reference=f"_{_name}(x, dim, size, mode, align_corners, scale)",
         doc="``size`` numbers along a dim from those that are there"
-            + (", by windows that are as wide as the step" if "filtered" in _name else "")
+            + (", by windows that are as wide as the step; bytes by weights of 16 bits, also by taps as in resample"
+               if "filtered" in _name else "")
             + (" (the transpose)." if "transposed" in _name else "; scale 0: that of the sizes."))
 
 _HOW = "mode: 'bilinear|nearest|bicubic', padding_mode: 'zeros|border|reflection', align_corners: Bool"
