@@ -45,20 +45,30 @@ bool is_normal(T x) {
  *    before[i] rest[i],    rest[i] = g[i] + x[i + 1] rest[i + 1]
  *
  * without a quotient, so that zeros are like other numbers. If the product of the whole line alone
- * counts, rest[n - 1] is its gradient and the other g are 0. `before` has room for n numbers. */
+ * counts, rest[n - 1] is its gradient and the other g are 0. The products before pieces of PIECE
+ * elements are kept in `heads`, those inside a piece are computed again. */
+constexpr int64_t PIECE = 1024;
 template <class T, class W>
 __attribute__((cold)) void by_products(const T *g, const T *x, T *to, lines l, bool whole,
-                                       W *before) {
-    W carry(1);
+                                       W *heads) {
+    W carry(1), before[PIECE];
     for (int64_t i = 0; i < l.n; ++i) {
-        before[i] = carry;
+        if (i % PIECE == 0) heads[i / PIECE] = carry;
         carry = carry * convert<W>(conjugate(x[i * l.step]));
     }
     carry = whole ? convert<W>(g[0]) : W(0);
-    for (int64_t i = l.n - 1; i >= 0; --i) {
-        if (!whole) carry = carry + convert<W>(g[i * l.step]);
-        to[i * l.step] = convert<T>(before[i] * carry);
-        carry = carry * convert<W>(conjugate(x[i * l.step]));
+    for (int64_t first = (l.n - 1) / PIECE * PIECE; first >= 0; first -= PIECE) {
+        const int64_t last = min64(l.n, first + PIECE);
+        W product = heads[first / PIECE];
+        for (int64_t i = first; i < last; ++i) {
+            before[i - first] = product;
+            product = product * convert<W>(conjugate(x[i * l.step]));
+        }
+        for (int64_t i = last - 1; i >= first; --i) {
+            if (!whole) carry = carry + convert<W>(g[i * l.step]);
+            to[i * l.step] = convert<T>(before[i - first] * carry);
+            carry = carry * convert<W>(conjugate(x[i * l.step]));
+        }
     }
 }
 
@@ -115,13 +125,13 @@ bool slope_of_lines(const T *g, const T *x, const T *out, T *to, lines l, bool w
         quotients(g, x, out, to, l);
         return true;
     }
-    scratch<typename wide_of<T>::type> before(l.n);
-    if (!before) return false;
+    scratch<typename wide_of<T>::type> heads(ceil_div(l.n, PIECE));
+    if (!heads) return false;
     const lines one{l.n, l.step, l.side, 1};
     const int64_t next = whole ? 1 : l.side;
     for (int64_t j = 0; j < l.width; ++j, g += next, out += next, x += l.side, to += l.side)
         if (all_normal(out, one, whole)) quotients(g, x, out, to, one);
-        else by_products(g, x, to, one, whole, before.data);
+        else by_products(g, x, to, one, whole, heads.data);
     return true;
 }
 
@@ -159,7 +169,8 @@ int products_slope_kernel(pt_call *call) {
                 });
             return int(PT_OK);
         });
-    return starved.load(std::memory_order_relaxed) ? no_memory(call, 16 * n) : status;
+    if (starved.load(std::memory_order_relaxed)) return no_memory(call, 16 * ceil_div(n, PIECE));
+    return status;
 }
 
 } // namespace

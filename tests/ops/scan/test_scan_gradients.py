@@ -124,3 +124,18 @@ def test_gradients_of_lines_do_not_depend_on_their_neighbours(f):
         plain, beside = [np.delete(g, 3, 0) for g in found]
         np.testing.assert_array_equal(plain, beside)
         assert (found[0][3] != found[1][3]).any()
+
+
+@pytest.mark.parametrize("f", [pt.prod, pt.cumprod], ids=["prod", "cumprod"])
+def test_long_lines_with_a_zero(f):
+    """Products inside of pieces of a line are computed again; the oracle is NumPy's, of what lies before and behind."""
+    x = np.random.default_rng(1).uniform(0.9, 1.1, 5000) * np.random.default_rng(2).choice([-1, 1], 5000)
+    x[2047] = 0
+    leaf = pt.from_numpy(x).requires_grad_()
+    (found,) = pt.autograd.grad(f(leaf, 0).sum(), leaf)
+    before = np.concatenate([[1], np.cumprod(x[:-1])])
+    rest = np.zeros(5001)
+    for i in range(4999, -1, -1):
+        rest[i] = (x[i + 1] * rest[i + 1] if i < 4999 else 0) + 1 if f is pt.cumprod else \
+            x[i + 1] * rest[i + 1] if i < 4999 else 1
+    np.testing.assert_allclose(found.numpy(), before * rest[:-1], rtol=1e-11, atol=1e-300)
