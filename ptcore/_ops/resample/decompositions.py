@@ -32,7 +32,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.product.bodies import matmul
 
-FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("uint8")
+FLOAT64, UINT8 = as_dtype("float64"), as_dtype("uint8")
 
 
 def _triangle(x):
@@ -122,8 +122,8 @@ def _bytes(x, dim, count, how, align_corners, scale, antialias):
     largest, bits = matrix.max().item(), 0
     while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
         bits += 1
-    matrix = trunc(matrix * 2**bits + where(matrix < 0, -0.5, 0.5)).to(FLOAT32)      # products and sums are exact
-    total = _lines(matrix.to(x.device), x.to(FLOAT32), dim)
+    matrix = trunc(matrix * 2**bits + where(matrix < 0, -0.5, 0.5))       # sums of up to 2**30 are exact in float64
+    total = _lines(matrix.to(x.device), x.to(FLOAT64), dim)
     return clamp(floor((total + 2 ** (bits - 1)) * 2.0**-bits), 0, 255).to(UINT8)
 
 

@@ -14,7 +14,6 @@ namespace {
 /* `width` lines of n elements. `step` leads to the next element, `side` to the next line. */
 struct lines {
     int64_t n, step, side, width;
-    int64_t at(int64_t i, int64_t j) const { return i * step + j * side; }
 };
 
 template <class T> struct wide_of { using type = double; };

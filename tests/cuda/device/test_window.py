@@ -440,6 +440,16 @@ def test_bytes_are_resampled():
             np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
 
 
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_bytes_are_resized_as_on_the_cpu(mode, antialias):
+    """Sums of wide windows are beyond the whole numbers of float32."""
+    x = numbers((1, 2, 150, 130), 1).mul(90).add(128).clamp(0, 255).to(ptcore.uint8)
+    for size in ((3, 4), (70, 200)):
+        want, got = (F.interpolate(v, size, mode=mode, antialias=antialias) for v in (x, x.cuda()))
+        np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample(mode, padding):

@@ -9,6 +9,10 @@ import pytest
 from _kernel_arrays import EPS, FLOAT, REAL, make, wide
 from _kernels import KernelError, kernels_of
 
+import ptcore
+from ptcore._ops import functions
+from ptcore._ops.resample import decompositions
+
 kernels = kernels_of("max_pool", "resample", "pad_constant")
 
 _path = pathlib.Path(__file__).resolve().parents[2] / "ops" / "_references_window.py"
@@ -186,3 +190,13 @@ def test_errors(kernels):
         kernels("max_pool", [np.ones((1, 1, 4))], [((1, 1, 2), "float64"), ((1, 1, 2), "int64")], [[0], [1], [0], [1], [2]])
     with pytest.raises(KernelError, match="no maximum"):
         kernels("max_pool", [np.ones((1, 1, 0))], [((1, 1, 2), "float64"), ((1, 1, 2), "int64")], [[1], [1], [1], [1], [2]])
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "linear-taps", "cubic-taps"])
+def test_bytes_are_filtered_alike_on_devices(mode):
+    """The ops that devices run give the kernel's bytes: sums of wide windows are beyond the whole numbers of float32."""
+    x = ptcore.from_numpy(np.random.default_rng(0).integers(0, 256, (8, 3, 300, 260), dtype=np.uint8))
+    for size in (7, 70):
+        want = functions.filtered(x, 2, size, mode, False, 0.0)
+        got = decompositions.filtered(x, 2, size, mode, False, 0.0)
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
