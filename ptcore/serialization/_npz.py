@@ -25,7 +25,9 @@ def write(file, tensors, header):
     np = library("numpy")
 
     text = ptcore.frombuffer(bytearray(header_text(header).encode()), dtype=ptcore.uint8)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    archive = None
+    try:
+        archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         for name, tensor in (*tensors.items(), (HEADER, text)):
             dtype = np.dtype(AS_BITS.get(tensor.dtype.name, tensor.dtype.name))
             info = zipfile.ZipInfo(f"{name}.npy")  # no date, so that equal data give equal files
@@ -39,6 +41,13 @@ def write(file, tensors, header):
                     "shape": tuple(tensor.shape)})
                 for piece in pieces_of(dense_bytes(tensor)):
                     entry.write(piece)
+        archive.close()
+    except BaseException:
+        # An interrupt between `open` and its block leaves the entry open, and close() would raise a ValueError in place
+        # of the interrupt. Without a file it does nothing; what is written is dropped by the caller.
+        if archive is not None:
+            archive.fp = None
+        raise
 
 
 def read(file, source):
