@@ -1,21 +1,11 @@
 """Cumulative operations as functions of smaller ops; see decompositions.py."""
-from ptcore._ops.functions import abs, cat, cumprod, exp, flip, log, logcumsumexp, masked_fill, slice
+from ptcore._ops.functions import abs, cat, cumprod, exp, flip, log, logcumsumexp, masked_fill, real, slice
 
 
 def signed_logs(x):
     """Logarithms of the positive and of the negative elements, -inf for the others."""
     size = log(abs(x))
     return masked_fill(size, x <= 0, float("-inf")), masked_fill(size, x >= 0, float("-inf"))
-
-
-def logcumsumexp_slope(g, input, dim):
-    """``exp(input) * (sum of g / exp(result) from here on)``, computed in logarithms for each sign of g."""
-    if not input.shape:
-        return g
-    out = logcumsumexp(input, dim)
-    out = masked_fill(out, out == float("-inf"), 0)
-    up, down = [exp(flip(logcumsumexp(flip(part - out, (dim,)), dim), (dim,)) + input) for part in signed_logs(g)]
-    return up - down
 
 
 def carried(total, ratio, dim):
@@ -29,6 +19,38 @@ def carried(total, ratio, dim):
             ratio = slice(ratio, dim, 0, n - 2 * span) * slice(ratio, dim, span, n - span)
         span *= 2
     return total
+
+
+def ratios(out, dim):
+    """``exp(out[k] - out[k + 1])``, at most 1, of a log-sum-exp in which -inf stands for no terms so far; and out with
+    these replaced by 0."""
+    n = out.shape[dim]
+    empty = (real(out) if out.dtype.is_complex else out) == float("-inf")
+    out = masked_fill(out, empty, 0)
+    ratio = exp(slice(out, dim, 0, n - 1) - slice(out, dim, 1, n))
+    return masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), out
+
+
+def carried_up(total, ratio, dim):
+    """``total[k + 1] += ratio[k] * total[k]``, from the start."""
+    return flip(carried(flip(total, (dim,)), flip(ratio, (dim,)), dim), (dim,))
+
+
+def weights_up_to(input, out, dim):
+    """The weights ``exp(input - out)``, their ratios, and the sums of the weights up to each element: these are 1, or
+    what rounding the logarithm of a sum has lost beside large inputs."""
+    ratio, out = ratios(out, dim)
+    weight = exp(input - out)
+    whole = carried_up(weight, ratio, dim)
+    return weight, ratio, masked_fill(whole, whole == 0, 1)
+
+
+def logcumsumexp_slope(g, input, dim):
+    """``exp(input) * (sum of g / exp(result) from here on)``, added by halves."""
+    if not input.shape:
+        return g
+    weight, ratio, whole = weights_up_to(input, logcumsumexp(input, dim), dim)
+    return weight * carried(g / whole, ratio, dim)
 
 
 def products_slope(g, input, out, dim):

@@ -3,20 +3,18 @@ from ptcore._dtype import finfo
 from ptcore._ops.functions import (
     abs,
     cumsum,
-    exp,
     flip,
     gather,
     logcumsumexp_slope,
-    masked_fill,
-    real,
-    slice,
     unbind,
 )
-from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore._ops.scan.decompositions import (
     carried,
+    carried_up,
     signed_logs,  # noqa: F401  pickles may name it here
+    weights_up_to,
 )
+from ptcore._ops.scan.decompositions import logcumsumexp_slope as logcumsumexp_slope_by_ops
 from ptcore._ops.shaping.bodies import stack
 from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import SMALLER, jvp, vjp
@@ -79,32 +77,8 @@ def logcumsumexp(g, input, out, dim):
     return logcumsumexp_slope(g, input, dim)
 
 
-def _ratios(out, dim):
-    """``exp(out[k] - out[k + 1])``, at most 1, of a log-sum-exp in which -inf stands for no terms so far; and out with
-    these replaced by 0."""
-    n = out.shape[dim]
-    empty = (real(out) if out.dtype.is_complex else out) == float("-inf")
-    out = masked_fill(out, empty, 0)
-    ratio = exp(slice(out, dim, 0, n - 1) - slice(out, dim, 1, n))
-    return masked_fill(ratio, slice(empty, dim, 0, n - 1), 0), out
-
-
-def _carried_up(total, ratio, dim):
-    """``total[k + 1] += ratio[k] * total[k]``, from the start."""
-    return flip(carried(flip(total, (dim,)), flip(ratio, (dim,)), dim), (dim,))
-
-
-def _weights(input, out, dim):
-    """The weights ``exp(input - out)``, their ratios, and the sums of the weights up to each element: these are 1, or
-    what rounding the logarithm of a sum has lost beside large inputs."""
-    ratio, out = _ratios(out, dim)
-    weight = exp(input - out)
-    whole = _carried_up(weight, ratio, dim)
-    return weight, ratio, masked_fill(whole, whole == 0, 1)
-
-
 def _by_halves(g, input, out, dim):
-    weight, ratio, whole = _weights(input, out, dim)
+    weight, ratio, whole = weights_up_to(input, out, dim)
     return conj_of(weight) * carried(g / conj_of(whole), conj_of(ratio), dim)
 
 
@@ -114,12 +88,8 @@ def logcumsumexp_forward(t, input, out, dim):
     the input is large."""
     if not input.shape or not input.shape[dim]:
         return t
-    weight, ratio, whole = _weights(input, out, dim)
-    return _carried_up(t * weight, ratio, dim) / whole
+    weight, ratio, whole = weights_up_to(input, out, dim)
+    return carried_up(t * weight, ratio, dim) / whole
 
 
-def _logcumsumexp_slope(g, input, dim):
-    return _by_halves(g, input, logcumsumexp_of(input, dim), dim)
-
-
-SMALLER["logcumsumexp_slope"] = _logcumsumexp_slope
+SMALLER["logcumsumexp_slope"] = logcumsumexp_slope_by_ops

@@ -48,6 +48,17 @@ def test_log_sums(length):
     ptcore.testing.assert_close(got, want, rtol=1e-13, atol=1e-13, equal_nan=True)
 
 
+@pytest.mark.parametrize("numbers", [[1e8] * 4, [-3e9, 0, 1e7, 4e8, 4e8], [1e30, 1e20, 1e10, 0], [0.5, -1.0, 2.0]])
+def test_slopes_of_log_sums_far_out(numbers):
+    found = []
+    for device, dtype in (("cpu", ptcore.float64), ("cuda", ptcore.float32), ("cuda", ptcore.bfloat16)):
+        x = ptcore.tensor(numbers).bfloat16().to(dtype).to(device).requires_grad_()     # all hold bfloat16
+        g = ptcore.arange(1.0, 1 + len(numbers), dtype=dtype, device=device) * -0.5
+        found.append(ptcore.autograd.grad(x.logcumsumexp(0), x, g)[0].double().cpu().numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(found[2], found[0], rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.parametrize("shape", [(2047,), (2048,), (2049,), (3, 5000), (600_001,), (70, 2, 600), (5000, 3),
                                    (20_000, 2), (1, 3000, 1)])
 def test_lines_in_pieces(shape):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ptcore as pt
+from ptcore._ops.scan.decompositions import logcumsumexp_slope
 
 pytestmark = pytest.mark.core
 
@@ -42,6 +43,9 @@ def test_logcumsumexp(name, dtype):
     np.testing.assert_allclose(got.double().numpy(), np.asarray(numbers @ w, float), rtol=tolerance, atol=tolerance)
     recorded = pt.autograd.grad(x.logcumsumexp(0), x, g, create_graph=True)[0].detach()
     np.testing.assert_allclose(recorded.double().numpy(), got.double().numpy(), rtol=tolerance, atol=tolerance)
+    if dtype is not pt.bfloat16:                            # as devices compute it, and graphs that are decomposed
+        by_ops = logcumsumexp_slope(g, x.detach(), 0)
+        np.testing.assert_allclose(by_ops.numpy(), np.asarray(numbers @ w, float), rtol=tolerance, atol=tolerance)
     for dim, shape in ((0, (-1, 1)), (1, (1, -1))):         # lines side by side, and one after the other
         rows = x.detach().reshape(shape).expand(*(37 if n == 1 else -1 for n in shape)).clone().requires_grad_()
         many = pt.autograd.grad(rows.logcumsumexp(dim), rows, g.reshape(shape).expand(rows.shape))[0]
