@@ -101,7 +101,8 @@ for _name in ("grid_sample_backward", "max_pool_backward", "multi_margin_slope",
     form_of_smaller_ops(_name, True)
 for _name in ("_linalg_householder", "attention_backward", "batch_norm_backward", "cross_entropy_backward",
               "ctc_loss_backward", "group_norm_backward", "layer_norm_backward", "log_softmax_backward",
-              "logcumsumexp_slope", "recurrent_layer_backward", "segments_slope", "softmax_backward"):
+              "logcumsumexp_slope", "recurrent_layer_backward", "rms_norm_backward", "segments_slope",
+              "softmax_backward"):
     form_of_smaller_ops(_name, False)
 
 

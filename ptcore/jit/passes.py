@@ -245,8 +245,8 @@ AFFINE = {"add": (0, 1), "sub": (0,), "mul": (0, 1), "div": (0,)}
 # Rows whose (first) result has as many dims as their first argument.
 OF_SAME_RANK = frozenset("""
     convolve_transposed linear max_pool_windows mean_pool resample pad_constant pad_edges softmax log_softmax
-    layer_norm_stats group_norm_stats batch_norm_stats batch_norm_given slice transpose permute row_major clone detach
-    to_dtype""".split())
+    layer_norm_stats rms_norm_stats group_norm_stats batch_norm_stats batch_norm_given slice transpose permute row_major
+    clone detach to_dtype""".split())
 
 
 def absorb_affine(module, is_constant=lambda name: True):

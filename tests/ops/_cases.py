@@ -254,6 +254,7 @@ def reductions(extra=()):
 GROUP_MEAN = Of(lambda g, x: x.reshape(x.shape[0], 2, -1).mean(axis=2))
 GROUP_RSTD = Of(lambda g, x, mean: 1 / x.reshape(x.shape[0], 2, -1).std(axis=2))
 ROW_MEAN = Of(lambda g, x: x.mean(axis=1, keepdims=True))
+ROW_INVERSE = Of(lambda g, x: (x * x).mean(axis=1, keepdims=True) ** -0.5)
 ROW_RSTD = Of(lambda g, x, mean: 1 / x.std(axis=1, keepdims=True))
 POSITIONS = I([[0, 2, 1], [1, 1, 0]])
 
@@ -373,6 +374,8 @@ CASES = {
                          [F(2, 3, 4), F(3, 4), None, 2, 1e-3]],
     "layer_norm_backward": [[F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, F(5)],
                             [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
+    "rms_norm_stats": [[F(3, 5), F(5), 1, 1e-5], [F(3, 5), None, 1, 1e-5], [F(2, 3, 4), F(3, 4), 2, 1e-3]],
+    "rms_norm_backward": [[F(3, 5), F(3, 5), ROW_INVERSE, F(5)], [F(3, 5), F(3, 5), ROW_INVERSE, None]],
     "batch_norm_stats": [[F(5, 3), F(3), F(3), 1e-5], [F(3, 2, 4), None, None, 1e-3],
                          [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5],
                          [F(2, 2, 3, 2), F(2), F(2), 1e-2], [F(1, 2, 2, 3, 2), None, None, 1e-2]],

@@ -296,6 +296,19 @@ def _layer_norm_backward(g, x, mean, rstd, weight):
     return gx, (g * x_hat).sum(axis=outer), g.sum(axis=outer)
 
 
+def _rms_norm_stats(x, weight, normalized_ndim, eps):
+    rstd = 1 / np.sqrt((x * x).mean(axis=tuple(range(x.ndim - normalized_ndim, x.ndim)), keepdims=True) + eps)
+    return x * rstd if weight is None else x * rstd * weight, rstd
+
+
+def _rms_norm_backward(g, x, rstd, weight):
+    n = next((i for i in range(x.ndim) if rstd.shape[i] == 1), x.ndim)
+    x_hat = x * rstd
+    gy = g if weight is None else g * weight
+    gx = rstd * (gy - x_hat * (gy * x_hat).mean(axis=tuple(range(n, x.ndim)), keepdims=True))
+    return gx, (g * x_hat).sum(axis=tuple(range(n)))
+
+
 def _over_channels(t, x):
     return np.reshape(t, (1, -1) + (1,) * (x.ndim - 2))
 

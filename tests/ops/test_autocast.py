@@ -97,6 +97,7 @@ def test_a_step_of_a_network():
 
 # ops of PyTorch's names whose work a row of another name does
 OTHER_NAMES = {"prod_dims": "prod", "vector_norm": "linalg_vector_norm", "layer_norm_stats": "layer_norm",
+               "rms_norm_stats": "rms_norm",
                "grid_sampled": "grid_sampler", "recurrent_layer": "lstm_cell",
                "attention_stats": "_scaled_dot_product_flash_attention",
                "nll_loss_stats": "nll_loss", "convolve": "conv2d", "convolve_transposed": "conv_transpose2d",

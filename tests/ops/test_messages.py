@@ -127,6 +127,7 @@ CALLS = {
     "_linalg_slogdet": ("linalg_slogdet", lambda: pt.linalg.slogdet(pt.ones(2, 3))),
     "recurrent_layer": ("RNN", lambda: pt.nn.RNN(2, 3)(pt.ones(2, 2, 2), pt.ones(1, 3, 3))),
     "layer_norm_stats": ("layer_norm", lambda: F.layer_norm(WHOLE, (3,))),
+    "rms_norm_stats": ("rms_norm", lambda: F.rms_norm(pt.ones(2, 3), (3,), pt.ones(3, device="meta"))),
     "batch_norm_stats": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), None, None, training=True)),
     "batch_norm_given": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), pt.zeros(3), pt.ones(3))),
     "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
@@ -196,7 +197,7 @@ CALLS = {
 }
 # Ops of a backward on what a forward has accepted, and conversions that take everything.
 UNREACHED = {"gelu_erf_grad", "gelu_tanh_grad", "softmax_backward", "log_softmax_backward", "layer_norm_backward",
-             "batch_norm_backward", "group_norm_backward", "cross_entropy_backward", "attention_backward",
+             "rms_norm_backward", "batch_norm_backward", "group_norm_backward", "cross_entropy_backward", "attention_backward",
              "grid_sample_backward", "max_pool_backward", "keep_mask", "recurrent_layer_backward", "_linalg_pinv_of",
              "nll_loss_backward", "convolve_weight", "mean_pool_transposed", "pad_edges_transposed",
              "resample_transposed", "filtered", "filtered_transposed",

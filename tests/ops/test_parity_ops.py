@@ -42,7 +42,7 @@ OTHER_STRIDES = {
     "angle": lambda dtype, layout: dtype == "complex64" and layout == "transposed",
     # copies, where torch gives views that remember to conjugate
     **dict.fromkeys(("conj", "adjoint"), lambda dtype, layout: dtype == "complex64" and layout == "sliced"),
-    "gru_cell": DENSE, "batch_norm": DENSE, "rms_norm": DENSE}
+    "gru_cell": DENSE, "batch_norm": DENSE}
 
 
 def factor(m, x, upper):

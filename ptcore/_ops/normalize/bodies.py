@@ -2,7 +2,6 @@
 import cython
 from cython.cimports.ptcore._dtype import CATEGORY
 from cython.cimports.ptcore._ops._common import wrap_dim
-from cython.cimports.ptcore._ops.plan.hooks import planning
 from cython.cimports.ptcore._tensor import Tensor as TensorC
 from cython.cimports.ptcore._types import PT_INTERPOSED, pt_tls
 
@@ -20,12 +19,13 @@ from ptcore._ops.functions import (
     layer_norm_stats,
     log_softmax,
     random_exponential,
+    rms_norm_stats,
     rsqrt,
     scatter_src,
     softmax,
 )
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
-from ptcore._ops.normalize.decompositions import instance_norm_writes, inverse_root
+from ptcore._ops.normalize.decompositions import instance_norm_writes
 from ptcore._state import no_grad
 
 
@@ -238,34 +238,22 @@ def group_norm(input, num_groups, weight, bias, eps):
     return group_norm_stats(input, _as_input(weight, input), _as_input(bias, input), num_groups, eps)[0]
 
 
-@cython.cfunc
-def _is_far(x: TensorC, square) -> cython.bint:
-    """Whether the cubes of roots that derivatives take leave the range of the dtype. Graphs and plans, which decide
-    nothing by values, and devices, which would have to be waited for, go on without."""
-    if (x.flags | pt_tls.mode) & PT_INTERPOSED or planning() or not x.count or CATEGORY[x.dt] != 2:
-        return False
-    return x.device.type == "cpu" and not square.detach().max().item() <= 2.0**40
-
-
 def rms_norm(input, normalized_shape, weight, eps):
     if input.dtype.kind not in "fc":
         raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
-    shape = tuple(checked.integers("rms_norm", "normalized_shape", normalized_shape))
-    if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
-        raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "
-                         f"{list(input.shape)}")
+    n = _normalized_dims("rms_norm", input, normalized_shape)
+    shape = tuple(input.shape[input.ndim - n:])
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
-    wide: TensorC = input.float() if input.dtype.itemsize == 2 else input
-    dims = tuple(range(-len(shape), 0))
+    wide = input.float() if input.dtype.itemsize == 2 else input.contiguous()
     if eps is None:
         eps = finfo(wide.dtype).eps
-    square = (wide * wide).mean(dims, True) + eps
-    if _is_far(wide, square):
-        scale, rest = inverse_root(wide, dims, eps)
-        out = wide * scale * rest
+    if input.dtype.kind == "f":
+        if weight is None or weight.dtype is input.dtype:
+            return rms_norm_stats(input, weight, n, eps)[0]
+        out = rms_norm_stats(wide, None, n, eps)[0]
     else:
-        out = wide * square.rsqrt()
+        out = wide * ((wide * wide).mean(tuple(range(-n, 0)), True) + eps).rsqrt()
     if weight is not None:
         out = out * weight
     return out.to(input.dtype)

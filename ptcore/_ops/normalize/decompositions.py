@@ -35,10 +35,23 @@ def layer_norm_stats(input, weight, bias, normalized_ndim, eps):
     return out.to(input.dtype), mean, scale * rest
 
 
-def layer_norm_backward(g, input, mean, rstd, weight=None):
-    outer = input.ndim
-    while outer and mean.shape[outer - 1] == 1:
+def rms_norm_stats(input, weight, normalized_ndim, eps):
+    x = input.to(stat_dtype(input))
+    scale, rest = inverse_root(x, tuple(range(-normalized_ndim, 0)), eps)
+    out = x * scale * rest
+    return (out if weight is None else out * weight).to(input.dtype), scale * rest
+
+
+def outer_dims(stat):
+    """The number of leading dims, which a statistic keeps."""
+    outer = stat.ndim
+    while outer and stat.shape[outer - 1] == 1:
         outer -= 1
+    return outer
+
+
+def layer_norm_backward(g, input, mean, rstd, weight=None):
+    outer = outer_dims(mean)
     dims = tuple(range(outer, input.ndim))
     x_hat = (input - mean) * rstd
     gy = g if weight is None else g * weight
@@ -48,6 +61,15 @@ def layer_norm_backward(g, input, mean, rstd, weight=None):
         lead = tuple(range(outer))
         gw, gb = sum_of(gw, lead), sum_of(gb, lead)
     return gx.to(input.dtype), gw.to(input.dtype), gb.to(input.dtype)
+
+
+def rms_norm_backward(g, input, rstd, weight=None):
+    outer = outer_dims(rstd)
+    x_hat = input * rstd
+    gy = g if weight is None else g * weight
+    gx = rstd * (gy - x_hat * mean_of(gy * x_hat, tuple(range(outer, input.ndim)), True))
+    gw = g * x_hat
+    return gx.to(input.dtype), (sum_of(gw, tuple(range(outer))) if outer else gw).to(input.dtype)
 
 
 def whole(p, lse, dim, digits):
@@ -171,6 +193,6 @@ def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
 
 
 FUNCTIONS = {f.__name__: f for f in (
-    layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, batch_norm_given, group_norm_stats,
-    group_norm_backward)}
+    layer_norm_stats, layer_norm_backward, rms_norm_stats, rms_norm_backward, batch_norm_stats, batch_norm_backward,
+    batch_norm_given, group_norm_stats, group_norm_backward)}
 WRITES = {"batch_norm_stats": batch_norm_writes}

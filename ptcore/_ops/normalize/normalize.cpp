@@ -1,8 +1,11 @@
-/* layer_norm and its derivative.
+/* layer_norm and rms_norm, and their derivatives.
  *
  *    layer_norm(input, weight?, bias?; normalized_ndim, eps) -> out, mean, rstd
+ *    rms_norm(input, weight?; normalized_ndim, eps) -> out, rstd
  *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb
- * An output without data is skipped.
+ *    rms_norm_backward(g, input, rstd, weight?) -> gx, gw
+ * An output without data is skipped. rms_norm is layer_norm about 0 in the place of the mean (not
+ * `centred`).
  *
  * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32
  * mean and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
@@ -53,7 +56,7 @@ struct row_reader {
 };
 
 template <class E>
-int layer_norm_as(pt_call *call, int ndim, double eps) {
+int norm_as(pt_call *call, int ndim, double eps, bool centred) {
     row_reader<E> x, w, b;
     x.open(call->in[0], ndim);
     const int64_t rows = x.outer.numel(), n = x.inner.numel();
@@ -64,7 +67,7 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
         w.open(call->in[1], call->in[1].ndim);
         weight = w.row(0, affine.data);
     }
-    if (present(call->in[2])) {
+    if (centred && present(call->in[2])) {
         b.open(call->in[2], call->in[2].ndim);
         bias = b.row(0, affine.data + n);
     }
@@ -79,7 +82,7 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
         for (int64_t r = begin; r < end; ++r, at.next()) {
             const E *PT_RESTRICT p = x.row(at.offset[0], space.data);
             E *PT_RESTRICT q = in_place(call->out[0], r * n, space.data + n);
-            const E mean = E(row_total(p, n) / double(n));
+            const E mean = centred ? E(row_total(p, n) / double(n)) : E(0);
             const E rstd = E(1 / sqrt(row_squares(p, n, mean, eps) / double(n) + eps));
             if (weight && bias)
                 for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j] + bias[j];
@@ -89,14 +92,14 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
                 for (int64_t j = 0; j < n; ++j)
                     q[j] = (p[j] - mean) * rstd + (bias ? bias[j] : E(0));
             if (q == space.data + n) write(call->out[0], r * n, q, n);
-            put_real(call->out[1], r, double(mean));
-            put_real(call->out[2], r, double(rstd));
+            if (centred) put_real(call->out[1], r, double(mean));
+            put_real(call->out[centred ? 2 : 1], r, double(rstd));
         }
     });
     return starved ? no_memory(call, 2 * n * int64_t(sizeof(E))) : int(PT_OK);
 }
 
-int layer_norm_kernel(pt_call *call) {
+int norm(pt_call *call, bool centred) {
     if (int status = check_floats(call)) return status;
     const pt_view &x = call->in[0];
     const int64_t ndim = call->params[0].i;
@@ -105,13 +108,16 @@ int layer_norm_kernel(pt_call *call) {
                     x.ndim, (long long)ndim);
     int64_t n = 1;
     for (int64_t d = x.ndim - ndim; d < x.ndim; ++d) n *= x.sizes[d];
-    for (int i = 1; i <= 2; ++i)
+    for (int i = 1; i <= (centred ? 2 : 1); ++i)
         if (present(call->in[i]) && call->in[i].numel != n)
             return fail(call, PT_RUNTIME_ERROR, "expected %s with %lld elements, got %lld",
                         i == 1 ? "weight" : "bias", (long long)n, (long long)call->in[i].numel);
-    if (x.dtype == PT_FLOAT64) return layer_norm_as<double>(call, int(ndim), call->params[1].d);
-    return layer_norm_as<float>(call, int(ndim), call->params[1].d);
+    const double eps = call->params[1].d;
+    if (x.dtype == PT_FLOAT64) return norm_as<double>(call, int(ndim), eps, centred);
+    return norm_as<float>(call, int(ndim), eps, centred);
 }
+int layer_norm_kernel(pt_call *call) { return norm(call, true); }
+int rms_norm_kernel(pt_call *call) { return norm(call, false); }
 
 /* the sums of g w and of g w (x - mean): four by four in E, in float64 beyond */
 template <class E>
@@ -143,7 +149,7 @@ inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const
 }
 template <class E>
 inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_RESTRICT x,
-                      const E *PT_RESTRICT w, int64_t n, E mean, E rstd) {
+                      const E *PT_RESTRICT w, int64_t n, E mean, E rstd, bool centred) {
     double first, second;
     input_row_sums(g, x, w, n, mean, first, second);
     if (sum_overflowed<E>(second)) {
@@ -151,10 +157,11 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
         for (int64_t j = 0; j < n; ++j)
             second += double(g[j]) * double(w[j]) * (double(x[j]) - double(mean));
     }
-    /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
-    const E a = E(first / double(n)), b = E(second / double(n) * double(rstd) * double(rstd));
+    /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd; about 0 without
+     * the first mean */
+    const E a = centred ? E(first / double(n)) : E(0), b = E(second / double(n) * double(rstd) * double(rstd));
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
-    if (n == 1)
+    if (n == 1 && centred)
         q[0] = E(0) * (rstd * g[0] * w[0]); /* it cancels: 0 without the rounding errors, or NaN */
 }
 template <int ROWS, class E>
@@ -181,14 +188,16 @@ inline void add_rows(double *PT_RESTRICT gw, double *PT_RESTRICT gb, const E *co
 }
 
 template <class E>
-int layer_norm_backward_as(pt_call *call, int ndim) {
+int norm_backward_as(pt_call *call, int ndim, bool centred) {
+    const pt_view &means = call->in[2], &rstds = call->in[centred ? 3 : 2],
+                  &weights = call->in[centred ? 4 : 3];
     constexpr int GROUP = 4;                    /* rows that one pass adds to gw and gb */
     row_reader<E> g, x, w;
     g.open(call->in[0], ndim);
     x.open(call->in[1], ndim);
     space<2> moments;                           /* mean and rstd */
-    for (int d = 0; d < call->in[2].ndim; ++d)
-        moments.push(call->in[2].sizes[d], {call->in[2].strides[d], call->in[3].strides[d]});
+    for (int d = 0; d < means.ndim; ++d)
+        moments.push(means.sizes[d], {means.strides[d], rstds.strides[d]});
     const int64_t rows = x.outer.numel(), n = x.inner.numel();
     const bool want_x = present(call->out[0]), want_w = call->nout > 1 && present(call->out[1]),
                want_b = call->nout > 2 && present(call->out[2]);
@@ -200,8 +209,8 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
     scratch<double> sums(max64(1, chunks) * 2 * n);
     if (!affine || !sums) return no_memory(call, (chunks * 2 + 1) * n * 8);
     const E *weight = nullptr;
-    if (present(call->in[4])) {
-        w.open(call->in[4], call->in[4].ndim);
+    if (present(weights)) {
+        w.open(weights, weights.ndim);
         weight = w.row(0, affine.data);
     }
     else {
@@ -228,14 +237,14 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
                 for (int i = 0; i < count; ++i) {
                     rows_g[i] = g.row(at_g.offset[0], space.data + 2 * i * n);
                     rows_x[i] = x.row(at_x.offset[0], space.data + (2 * i + 1) * n);
-                    mean[i] = E(get_real(call->in[2], at_moments.offset[0]));
-                    rstd[i] = E(get_real(call->in[3], at_moments.offset[1]));
+                    mean[i] = centred ? E(get_real(means, at_moments.offset[0])) : E(0);
+                    rstd[i] = E(get_real(rstds, at_moments.offset[1]));
                     at_g.next();
                     at_x.next();
                     at_moments.next();
                     if (want_x) {
                         E *q = in_place(call->out[0], (r0 + i) * n, space.data + 2 * GROUP * n);
-                        input_row(q, rows_g[i], rows_x[i], weight, n, mean[i], rstd[i]);
+                        input_row(q, rows_g[i], rows_x[i], weight, n, mean[i], rstd[i], centred);
                         if (q == space.data + 2 * GROUP * n)
                             write(call->out[0], (r0 + i) * n, q, n);
                     }
@@ -261,10 +270,10 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
     return PT_OK;
 }
 
-int layer_norm_backward_kernel(pt_call *call) {
+int norm_backward(pt_call *call, bool centred) {
     if (int status = check_floats(call)) return status;
-    const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2], &rstd = call->in[3],
-                  &w = call->in[4];
+    const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2],
+                  &rstd = call->in[centred ? 3 : 2], &w = call->in[centred ? 4 : 3];
     /* a row has the dims of weight, gw or gb, else the trailing dims where mean has one element */
     const pt_view *row = present(w) ? &w : nullptr;
     for (int i = 1; i < call->nout && !row; ++i)
@@ -281,14 +290,18 @@ int layer_norm_backward_kernel(pt_call *call) {
         (x.numel && (rows != mean.numel || mean.numel * n != x.numel)))
         return fail(call, PT_RUNTIME_ERROR,
                     "expected g and input of one shape and mean, rstd, weight that match it");
-    if (x.dtype == PT_FLOAT64) return layer_norm_backward_as<double>(call, ndim);
-    return layer_norm_backward_as<float>(call, ndim);
+    if (x.dtype == PT_FLOAT64) return norm_backward_as<double>(call, ndim, centred);
+    return norm_backward_as<float>(call, ndim, centred);
 }
+int layer_norm_backward_kernel(pt_call *call) { return norm_backward(call, true); }
+int rms_norm_backward_kernel(pt_call *call) { return norm_backward(call, false); }
 
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_normalize_, PT_ISA)[] = {
     {"layer_norm", layer_norm_kernel},
     {"layer_norm_backward", layer_norm_backward_kernel},
+    {"rms_norm", rms_norm_kernel},
+    {"rms_norm_backward", rms_norm_backward_kernel},
     {nullptr, nullptr},
 };

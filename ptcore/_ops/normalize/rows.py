@@ -37,6 +37,19 @@ nondifferentiable(
     doc="The fused gradient of layer normalisation for a backward that is not recorded.")
 
 structured(
+    "rms_norm_stats(input, weight: OptTensor, normalized_ndim: Int, eps: Float)", node="FusedRmsNormBackward0",
+    types=REAL, promote="none", kernel="rms_norm", internal=True, called="rms_norm", fields=("out", "rstd"),
+    out="rms_norm", batch="shift input", jvp="decompose", autocast=(None, "high"),
+    reference="_rms_norm_stats(x, weight, normalized_ndim, eps)",
+    doc="Normalisation by the root of the mean square, with the statistic that its gradient needs.")
+
+nondifferentiable(
+    "rms_norm_backward(g, input, rstd: Index, weight: OptTensor = None)", types=REAL, promote="none",
+    kernel="rms_norm_backward", internal=True, called="rms_norm", fields=("input", "weight"), out="rms_norm_backward",
+    batch="decompose", reference="_rms_norm_backward(g, input, rstd, weight)",
+    doc="The fused gradient of normalisation by the root of the mean square for a backward that is not recorded.")
+
+structured(
     "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float, running_mean: OptIndex = None, "
     "running_var: OptIndex = None, momentum: Float = 0.1)",
     node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",

@@ -37,32 +37,53 @@ def outer_stat(call: Call, k: Int, x: View, n: Int):
         out.sizes[x.ndim - 1 - j] = 1
 
 
+def normalized(call: Call, input: View, weight: View, n: Int):
+    """Output 0 has the input's sizes, whose last n are those of the weight."""
+    if n < 1:
+        raise ShapeError(f"{call.name}: the last sizes of input must be normalized_shape [], got shape {input.shape}")
+    if n > input.ndim:
+        raise ShapeError(f"{call.name}: input must have at least {n} dimensions, got shape {input.shape}")
+    check_normalized(call, input, weight, "weight", n)
+    like(call, 0, input, input.dtype)
+
+
 def layer_norm(call: Call, input: View, weight: View, bias: View, normalized_ndim: Int):
     """The input's sizes, and two statistics with 1 in the place of the normalised dims."""
-    if normalized_ndim < 1:
-        raise ShapeError(f"{call.name}: the last sizes of input must be normalized_shape [], got shape {input.shape}")
-    if normalized_ndim > input.ndim:
-        raise ShapeError(f"{call.name}: input must have at least {normalized_ndim} dimensions, got shape {input.shape}")
-    check_normalized(call, input, weight, "weight", normalized_ndim)
+    normalized(call, input, weight, normalized_ndim)
     check_normalized(call, input, bias, "bias", normalized_ndim)
-    like(call, 0, input, input.dtype)
     outer_stat(call, 1, input, normalized_ndim)
     outer_stat(call, 2, input, normalized_ndim)
 
 
-def layer_norm_backward(call: Call, input: View, mean: View):
-    """Input's gradient, and weight's and bias's in the normalised shape, where the mean has 1."""
-    if mean.ndim != input.ndim:
-        raise ShapeError(f"{call.name}: mean must have {input.ndim} dimensions, got shape {mean.shape}")
+def rms_norm(call: Call, input: View, weight: View, normalized_ndim: Int):
+    """The input's sizes, and a statistic with 1 in the place of the normalised dims."""
+    normalized(call, input, weight, normalized_ndim)
+    outer_stat(call, 1, input, normalized_ndim)
+
+
+def affine_gradient(call: Call, k: Int, input: View, stat: View, name: Text):
+    """Output k has the normalised shape, where the statistic has 1."""
+    if stat.ndim != input.ndim:
+        raise ShapeError(f"{call.name}: {name} must have {input.ndim} dimensions, got shape {stat.shape}")
     n = input.ndim
-    while n > 0 and mean.sizes[n - 1] == 1:
+    while n > 0 and stat.sizes[n - 1] == 1:
         n -= 1
-    like(call, 0, input, input.dtype)
-    weight = output(call, 1, input.ndim - n, input.dtype)
-    bias = output(call, 2, input.ndim - n, input.dtype)
+    out = output(call, k, input.ndim - n, input.dtype)
     for j in range(input.ndim - n):
-        weight.sizes[j] = input.sizes[n + j]
-        bias.sizes[j] = input.sizes[n + j]
+        out.sizes[j] = input.sizes[n + j]
+
+
+def layer_norm_backward(call: Call, input: View, mean: View):
+    """Input's gradient, and weight's and bias's."""
+    like(call, 0, input, input.dtype)
+    affine_gradient(call, 1, input, mean, "mean")
+    affine_gradient(call, 2, input, mean, "mean")
+
+
+def rms_norm_backward(call: Call, input: View, rstd: View):
+    """Input's gradient, and weight's."""
+    like(call, 0, input, input.dtype)
+    affine_gradient(call, 1, input, rstd, "rstd")
 
 
 def check_channels(call: Call, x: View, t: View, name: Text):

@@ -13,14 +13,17 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
 from ptcore._ops.functions import mean as mean_of
+from ptcore._ops.functions import rms_norm_backward as fused_rms_norm
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.normalize.decompositions import batch_norm_backward as batch_norm_by_ops
 from ptcore._ops.normalize.decompositions import batch_norm_stats as batch_norm_statistics
 from ptcore._ops.normalize.decompositions import group_norm_backward as group_norm_by_ops
 from ptcore._ops.normalize.decompositions import group_norm_stats as group_norm_statistics
-from ptcore._ops.normalize.decompositions import group_norm_stats_backward, per_channel
+from ptcore._ops.normalize.decompositions import group_norm_stats_backward, outer_dims, per_channel
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
+from ptcore._ops.normalize.decompositions import rms_norm_backward as rms_norm_by_ops
+from ptcore._ops.normalize.decompositions import rms_norm_stats as rms_norm_statistics
 from ptcore._ops.table.shapes import stat_dtype
 from ptcore.autograd.helpers import again, fused
 from ptcore.autograd.rules import SMALLER, vjp
@@ -68,10 +71,32 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     if g is None:
         return None, None, None
     gx, gw, gb = layer_norm_slope(g, input, out1, out2, weight, normalized_ndim, eps)
-    if gw.ndim != normalized_ndim:      # removes leading dims of size 1
-        shape = input.shape[len(input.shape) - normalized_ndim:]
-        gw, gb = reshape(gw, shape), reshape(gb, shape)
+    gw, gb = _of_normalized(gw, input, normalized_ndim), _of_normalized(gb, input, normalized_ndim)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
+
+
+def _of_normalized(g, input, normalized_ndim):
+    """A gradient of weight or bias without leading dims of size 1."""
+    return g if g.ndim == normalized_ndim else reshape(g, input.shape[len(input.shape) - normalized_ndim:])
+
+
+def rms_norm_again(g, input, rstd, weight, normalized_ndim, eps):
+    """The statistic is computed again from the input."""
+    return rms_norm_by_ops(g, input, rms_norm_statistics(input, None, normalized_ndim, eps)[1], weight)
+
+
+@fused(by_ops=rms_norm_again)
+def rms_norm_slope(g, input, rstd, weight, normalized_ndim, eps):
+    return fused_rms_norm(g, input, rstd, weight)
+
+
+@vjp("rms_norm_stats")
+def rms_norm_stats(gs, input, weight, out1, normalized_ndim, eps, needs):
+    g = gs[0]
+    if g is None:
+        return None, None
+    gx, gw = rms_norm_slope(g, input, out1, weight, normalized_ndim, eps)
+    return gx, _of_normalized(gw, input, normalized_ndim) if needs & 2 else None
 
 
 def batch_norm_again(g, input, mean, var, weight, eps):
@@ -146,11 +171,14 @@ def _with_history(x, mean, rstd, dims):
 
 
 def _layer_norm_backward(g, input, mean, rstd, weight):
-    outer = input.ndim
-    while outer and mean.shape[outer - 1] == 1:
-        outer -= 1
-    mean, rstd = _with_history(input, mean, rstd, tuple(range(outer, input.ndim)))
+    mean, rstd = _with_history(input, mean, rstd, tuple(range(outer_dims(mean), input.ndim)))
     return layer_norm_by_ops(g, input, mean, rstd, weight)
+
+
+def _rms_norm_backward(g, input, rstd, weight):
+    given = rstd.detach()                                       # of a mean square and eps, which the row does not know
+    size = mean_of(square(input * given), tuple(range(outer_dims(rstd), input.ndim)), True)
+    return rms_norm_by_ops(g, input, given * rsqrt(size - size.detach() + 1), weight)
 
 
 def _group_norm_backward(g, input, mean, rstd, weight, num_groups):
@@ -160,5 +188,5 @@ def _group_norm_backward(g, input, mean, rstd, weight, num_groups):
 
 
 SMALLER.update(softmax_backward=softmax_by_ops, log_softmax_backward=log_softmax_by_ops,
-               layer_norm_backward=_layer_norm_backward, group_norm_backward=_group_norm_backward,
-               batch_norm_backward=batch_norm_again)
+               layer_norm_backward=_layer_norm_backward, rms_norm_backward=_rms_norm_backward,
+               group_norm_backward=_group_norm_backward, batch_norm_backward=batch_norm_again)

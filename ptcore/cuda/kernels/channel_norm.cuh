@@ -186,12 +186,28 @@ PT_DEVICE void given(const ChannelNormArgs &a) {
 // slope: its root with its sign, since the slope itself may be too small for C.
 PT_DEVICE C signed_root(double x) { return C(x < 0 ? -pt::sqrt(-x) : pt::sqrt(x)); }
 
+// The variance of channel c, as given; from x again where the given one is infinite, as that of
+// numbers beyond 1e19 is in float32. NaN, which numbers that are not finite give, stays.
+PT_DEVICE double variance(const ChannelNormArgs &a, int64_t c) {
+    double var = get(a.spread, c);
+    if (!(var > 3e38)) return var;
+    const T *const x = reinterpret_cast<const T *>(a.x);
+    const double mean = get(a.mean, c);
+    var = 0;
+    for (int64_t n = 0; n < a.n; n++)
+        for (int64_t i = 0; i < a.s; i++) {
+            const double d = (double)up(x[(n * a.c + c) * a.s + i]) - mean;
+            var += d * d;
+        }
+    return var / (double)a.count;
+}
+
 // gx = scale g - shift - (x - mean) |slope| slope
 PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
     const double count = (double)a.count;
     PT_GRID_STRIDE(c, a.c) {
         const Sums sum = added_up(a, c);
-        const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps),
+        const double rstd = 1 / pt::sqrt(variance(a, c) + a.eps),
                      scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);

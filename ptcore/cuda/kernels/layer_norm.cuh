@@ -1,4 +1,4 @@
-// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory or registers, so
+// layer_norm and rms_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory or registers, so
 // that the variance is computed around the mean; longer rows are read three times (streamed).
 #include "normalize_args.h"
 #include "rows.cuh"
@@ -40,7 +40,7 @@ PT_DEVICE Affine affine(const LayerNormArgs &a, C mean, C m2, C factor) {
                   factor / pt::sqrt(m2 / C(a.n) + C(a.eps) * factor * factor)};
 }
 PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
-    static_cast<C *>(a.mean)[r] = f.mean;
+    if (a.mean) static_cast<C *>(a.mean)[r] = f.mean;
     static_cast<C *>(a.rstd)[r] = f.rstd;
 }
 
@@ -85,9 +85,12 @@ template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &ro
          base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
-        C sum = 0, m2 = 0;
-        PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
-        const C mean = row.sum(sum) / C(a.n);
+        C mean = 0, m2 = 0;
+        if (a.mean) {
+            C sum = 0;
+            PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
+            mean = row.sum(sum) / C(a.n);
+        }
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
             if (within(a, row, x, k, n)) m2 += (x[k] - mean) * (x[k] - mean);
         m2 = row.sum(m2);
@@ -142,10 +145,12 @@ PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
 PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
         const PT_T *x = static_cast<const PT_T *>(a.in) + r * a.n;
-        double sum = 0;                 // rows are so long that a sum of floats may be infinite
-        C m2 = 0;
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
-        const C mean = C(block_reduce(sum, Add(), 0.0) / (double)a.n);
+        C mean = 0, m2 = 0;
+        if (a.mean) {
+            double sum = 0;             // rows are so long that a sum of floats may be infinite
+            for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) sum += up(x[i]);
+            mean = C(block_reduce(sum, Add(), 0.0) / (double)a.n);
+        }
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
             const C d = up(x[i]) - mean;
             m2 += d * d;

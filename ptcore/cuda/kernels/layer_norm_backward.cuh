@@ -1,5 +1,6 @@
 // The gradients of layer_norm: g and input of PT_T, weight and its gradients of PT_U. With xhat =
-// (x - mean) rstd and h = g weight the gradient of a row is rstd (h - mean(h) - xhat mean(h xhat)).
+// (x - mean) rstd and h = g weight the gradient of a row is rstd (h - mean(h) - xhat mean(h xhat)),
+// without mean(h) for rms_norm.
 // The gradients of weight and bias are the sums over all rows of g xhat and of g; they are computed
 // in parts of rows, which are added in order.
 #include "normalize_args.h"
@@ -17,7 +18,9 @@ struct AddTwo {
 PT_DEVICE C weight_at(const LayerNormArgs &a, int64_t i) {
     return a.weight ? static_cast<C>(up(static_cast<const PT_U *>(a.weight)[i])) : C(1);
 }
-PT_DEVICE C mean_of(const LayerNormArgs &a, int64_t r) { return static_cast<const C *>(a.mean)[r]; }
+PT_DEVICE C mean_of(const LayerNormArgs &a, int64_t r) {
+    return a.mean ? static_cast<const C *>(a.mean)[r] : C(0);
+}
 PT_DEVICE C rstd_of(const LayerNormArgs &a, int64_t r) { return static_cast<const C *>(a.rstd)[r]; }
 
 PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
@@ -40,7 +43,7 @@ PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
             s.hx += h[k] * x[k];
         }
         s = row.all(s, AddTwo(), Two{C(0), C(0)});
-        const C h_mean = s.h / C(a.n), hx_mean = s.hx / C(a.n);
+        const C h_mean = a.mean ? s.h / C(a.n) : C(0), hx_mean = s.hx / C(a.n);
         for (int k = 0; k < a.count; k++) h[k] = rstd * (h[k] - h_mean - x[k] * hx_mean);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, h, n, a.packed);
     }
@@ -70,7 +73,7 @@ PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_TH
             s.hx += h * ((up(x[i]) - mean) * rstd);
         }
         s = block_reduce(s, AddTwo(), Two{C(0), C(0)});
-        const C h_mean = s.h / C(a.n), hx_mean = s.hx / C(a.n);
+        const C h_mean = a.mean ? s.h / C(a.n) : C(0), hx_mean = s.hx / C(a.n);
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
             out[i] = down<PT_T>(rstd * (up(g[i]) * weight_at(a, i) - h_mean -

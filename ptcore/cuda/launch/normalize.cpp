@@ -1,9 +1,11 @@
-// The host halves of layer_norm and its gradients. Tensors that are not row-major, or that differ
+// The host halves of layer_norm, rms_norm and their gradients. Tensors that are not row-major, or that differ
 // in dtype from the others of their kind, are copied.
 #include "dense.hpp"
 #include "families.hpp"
 #include "normalize_args.h"
 #include "row_plan.hpp"
+
+#include <initializer_list>
 
 namespace pt_cuda {
 namespace {
@@ -43,11 +45,13 @@ int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel
                   a);
 }
 
-int layer_norm(pt_call *c) {
-    const pt_view &x = c->in[0], &w = c->in[1], &b = c->in[2];
+// rms_norm has no bias, and no mean among its outputs.
+int norm(pt_call *c, bool centred) {
+    static const pt_view NONE = {};
+    const pt_view &x = c->in[0], &w = c->in[1], &b = centred ? c->in[2] : NONE;
     const int64_t ndim = c->params[0].i;
-    for (int i = 0; i < 3; i++)
-        if (present(c->in[i]) && !floating(c->in[i]))
+    for (const pt_view *v : {&x, &w, &b})
+        if (present(*v) && !floating(*v))
             return failed(c, PT_TYPE_ERROR, "expected floating-point tensors");
     if (ndim < 1 || ndim > x.ndim) {
         std::snprintf(c->error, sizeof(c->error),
@@ -57,10 +61,10 @@ int layer_norm(pt_call *c) {
     LayerNormArgs a = {};
     a.n = 1;
     for (int d = x.ndim - (int)ndim; d < x.ndim; d++) a.n *= x.sizes[d];
-    for (int i = 1; i <= 2; i++)
-        if (present(c->in[i]) && c->in[i].numel != a.n) {
+    for (const pt_view *v : {&w, &b})
+        if (present(*v) && v->numel != a.n) {
             std::snprintf(c->error, sizeof(c->error), "expected %s with %lld elements, got %lld",
-                          i == 1 ? "weight" : "bias", (long long)a.n, (long long)c->in[i].numel);
+                          v == &w ? "weight" : "bias", (long long)a.n, (long long)v->numel);
             return PT_RUNTIME_ERROR;
         }
     a.rows = c->out[1].numel;
@@ -73,14 +77,18 @@ int layer_norm(pt_call *c) {
     a.weight = weight.data;
     a.bias = bias.data;
     a.out = c->out[0].data;
-    a.mean = c->out[1].data;
-    a.rstd = c->out[2].data;
+    a.mean = centred ? c->out[1].data : nullptr;
+    a.rstd = c->out[centred ? 2 : 1].data;
     a.eps = c->params[1].d;
     return launch_rows(c, ROWS, WIDE, STREAMED, types(x.dtype, affine), a, x.dtype, 1);
 }
 
-int layer_norm_backward(pt_call *c) {
-    const pt_view &g = c->in[0], &x = c->in[1], &mean = c->in[2], &rstd = c->in[3], &w = c->in[4];
+int layer_norm(pt_call *c) { return norm(c, true); }
+int rms_norm(pt_call *c) { return norm(c, false); }
+
+int norm_backward(pt_call *c, bool centred) {
+    const pt_view &g = c->in[0], &x = c->in[1], &mean = c->in[2], &rstd = c->in[centred ? 3 : 2],
+                  &w = c->in[centred ? 4 : 3];
     LayerNormArgs a = {};
     a.out = c->out[0].dtype != PT_NONE ? c->out[0].data : nullptr;
     const pt_view *gradient[2] = {c->nout > 1 && present(c->out[1]) ? &c->out[1] : nullptr,
@@ -119,7 +127,7 @@ int layer_norm_backward(pt_call *c) {
     a.g = dense_g.data;
     a.in = in.data;
     a.weight = weight.data;
-    a.mean = const_cast<void *>(means.data);
+    a.mean = centred ? const_cast<void *>(means.data) : nullptr;
     a.rstd = const_cast<void *>(rstds.data);
     const uint64_t t = types(x.dtype, affine);
     if (a.out)
@@ -144,9 +152,15 @@ int layer_norm_backward(pt_call *c) {
     return launch(c, FINISH, t, blocks_for(c, a.n, PT_NORM_THREADS), PT_NORM_THREADS, a);
 }
 
+int layer_norm_backward(pt_call *c) { return norm_backward(c, true); }
+int rms_norm_backward(pt_call *c) { return norm_backward(c, false); }
+
 }  // namespace
 
-const pt_kernel_entry normalize_kernels[] = {
-    {"layer_norm", layer_norm}, {"layer_norm_backward", layer_norm_backward}, {nullptr, nullptr}};
+const pt_kernel_entry normalize_kernels[] = {{"layer_norm", layer_norm},
+                                             {"layer_norm_backward", layer_norm_backward},
+                                             {"rms_norm", rms_norm},
+                                             {"rms_norm_backward", rms_norm_backward},
+                                             {nullptr, nullptr}};
 
 }  // namespace pt_cuda

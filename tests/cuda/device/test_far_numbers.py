@@ -9,6 +9,7 @@ from ptcore.nn import functional as F
 INF, NAN = float("inf"), float("nan")
 NORMALISED = {
     "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:], eps=0.0),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:], eps=0.0),
     "group_norm": lambda x: F.group_norm(x, 2, eps=0.0),
     "batch_norm": lambda x: F.batch_norm(x, None, None, training=True, eps=1e-300),
     "instance_norm": lambda x: F.instance_norm(x, eps=1e-300),
@@ -29,7 +30,8 @@ def test_normalisation(name, scale, length):
         out.backward(ptcore.from_numpy(g.astype(numbers.dtype)).cuda())
         found.append((out.detach().cpu().numpy(), leaf.grad.cpu().numpy()))
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4, atol=1e-4)
-    if name not in ("batch_norm", "instance_norm"):     # their backward gets the variance, which float32 does not hold
+    # the backward of these gets the variance, which float32 does not hold of small numbers
+    if scale >= 1 or name not in ("batch_norm", "instance_norm"):
         largest = np.abs(found[1][1]).max()
         np.testing.assert_allclose(found[0][1] / largest, found[1][1] / largest, rtol=1e-4, atol=1e-4)
 

@@ -308,6 +308,28 @@ def test_layer_norm(shape, dtype):
             near(tb.grad, gradient.reshape(rows, n).sum(0), dtype, scale * rows ** 0.5)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(6, 10), (3, 5, 256), (2, 999), (2, 4096), (1, 13000), (1, 60000), (130, 40)],
+                         ids=str)
+def test_rms_norm(shape, dtype):
+    n, eps = shape[-1], 1e-5
+    x, g, w = values(shape, dtype), values(shape, dtype, 1), values((n,), dtype, 2)
+    wide, gradient, weight = (v.astype(np.float64) for v in (x, g, w))
+    rstd = 1 / np.sqrt((wide * wide).mean(-1, keepdims=True) + eps)
+    xhat = wide * rstd
+    scale = np.abs(gradient).max() * 4
+    for affine in (True, False):
+        h = gradient * weight if affine else gradient
+        t, tw = there(x).requires_grad_(), there(w).requires_grad_()
+        out = ptcore.nn.functional.rms_norm(t, (n,), tw if affine else None, eps)
+        near(out.detach(), xhat * weight if affine else xhat, dtype, scale=4)
+        out.backward(there(g))
+        near(t.grad, rstd * (h - xhat * (h * xhat).mean(-1, keepdims=True)), dtype, scale)
+        if affine:
+            rows = x.size // n
+            near(tw.grad, (gradient * xhat).reshape(rows, n).sum(0), dtype, scale * rows ** 0.5)
+
+
 def _norm(shape):
     t = ptcore.ones(*shape, device="cuda").requires_grad_()
     w = ptcore.ones(shape[-1], device="cuda").requires_grad_()

@@ -44,6 +44,18 @@ def test_layer_norm(kernels, dtype):
                 near(gx, want, dtype, 20)
                 near(gw, (wide(g) * hat).sum(lead), dtype, 10)
                 near(gb, wide(g).sum(lead), dtype, 10)
+            root = 1 / np.sqrt((w * w).mean(axes, keepdims=True) + 1e-2)
+            hat = w * root
+            for a in (None, weight):
+                scale = 1.0 if a is None else wide(a)
+                out, q = kernels("rms_norm", [x, a], [(x.shape, dtype), (rows, stat)], [ndim, 1e-2])
+                near(out, hat * scale, dtype)
+                near(q, root.reshape(rows), stat, 20)
+                gh = wide(g) * scale
+                gx, gw = kernels("rms_norm_backward", [g, x, q, a], [(x.shape, dtype), (row, dtype)])
+                near(gx, root * (gh - hat * (gh * hat).mean(axes, keepdims=True)), dtype, 20)
+                near(gw, (wide(g) * hat).sum(lead), dtype, 10)
+            hat = (w - mean) * rstd
             only_x = kernels("layer_norm_backward", [g, x, m, r, weight], [(x.shape, dtype), None, None])[0]
             gh = wide(g) * wide(weight)
             near(only_x, rstd * (gh - gh.mean(axes, keepdims=True) - hat * (gh * hat).mean(axes, keepdims=True)), dtype, 20)
