@@ -57,7 +57,7 @@ BUDGETS = [Budget(*row) for row in (
     ("softmax", "bfloat16", "softmax_two", 16, 4, 4, 19.9),
     ("softmax_backward", "bfloat16", "softmax_backward_two", 16, 6, 6, 14.2),
     ("layer_norm", "bfloat16 bfloat16", "layer_norm_two", 16, 8, 4, 27),
-    ("reduce_sum", "float float", "sum_rows", 16, 4, 4, 2),
+    ("reduce_sum", "float float", "sum_rows", 16, 4, 4, 4.9, False, True),
     ("reduce_extreme", "bfloat16", "amax_rows", 16, 2, 2, 3.2),
     ("channel_norm", "bfloat16 bfloat16", "channel_moments_rows", 16, 2, 2, 7.1, False, True),
     ("channel_norm", "bfloat16 bfloat16", "channel_gradients_rows", 16, 4, 4, 8.4, False, True),

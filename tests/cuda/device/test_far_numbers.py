@@ -47,6 +47,38 @@ def test_deviations(dtype, scale):
     np.testing.assert_allclose(x.cuda().std().item(), wide.std(ddof=1), rtol=limit)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "complex64"])
+@pytest.mark.parametrize("shape, dim", [((1_000_000,), 0), ((3, 300_001), 1), ((300_001, 3), 0), ((2, 70_000, 8), 1)])
+def test_sums_of_equal_numbers(shape, dim, dtype):
+    """They are added in double, in parts that are added in the type of computation."""
+    x = ptcore.full(shape, 0.1, dtype=getattr(ptcore, dtype), device="cuda")
+    exact = x.reshape(-1)[0].item() * shape[dim]
+    limit = {"float16": 1e-3, "bfloat16": 4e-3}.get(dtype, 1e-7)
+    if dtype != "float16":
+        assert abs(x.sum(dim).reshape(-1)[0].item() - exact) <= limit * abs(exact)
+    assert abs(x.mean(dim).reshape(-1)[0].item() * shape[dim] - exact) <= limit * abs(exact)
+
+
+@pytest.mark.parametrize("shape, dim", [((7,), 0), ((5, 64), 1), ((64, 5), 0), ((3, 5000), 1)])
+def test_means_of_the_largest_numbers(shape, dim):
+    for dtype, big in ((ptcore.float32, 3e38), (ptcore.bfloat16, 3e38), (ptcore.complex64, 3e38)):
+        x = ptcore.full(shape, big, dtype=dtype, device="cuda")
+        assert (x.mean(dim) == x.select(dim, 0)).all()
+        assert not x.sum(dim).isfinite().any()
+        x.select(dim, 0).fill_(-big)
+        n, wide = shape[dim], ptcore.complex128 if dtype.is_complex else ptcore.float64
+        want, got = x.select(dim, 1).to(wide).cpu().numpy() * ((n - 2) / n), x.mean(dim).to(wide).cpu().numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-2 if dtype is ptcore.bfloat16 else 1e-6)
+    slopes = []
+    for device, dtype in (("cuda", ptcore.float32), ("cpu", ptcore.float64)):
+        x = (ptcore.linspace(1.0, 3.0, 7) * 1e38).to(dtype).to(device).requires_grad_()
+        x.std().backward()
+        slopes.append(x.grad.double().cpu().numpy())
+    np.testing.assert_allclose(*slopes, rtol=1e-5, atol=1e-6)
+    x = ptcore.tensor([INF, -INF, 1.0, NAN], device="cuda")
+    assert x[:1].sum() == INF and x[:2].sum().isnan() and x[2:].sum().isnan()
+
+
 @pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.bfloat16, ptcore.float16])
 def test_long_windows(dtype):
     """A float sum of equal numbers grows no more from 2**24 times their size on."""
