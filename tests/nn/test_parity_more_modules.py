@@ -124,6 +124,31 @@ def test_embedding(options):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+def test_where_torchs_scaled_gradients_are_wrong():
+    """Its tangents of embedding are not those that its gradients belong to, and embedding_bag divides by the counts of
+    other rows. Ours are one linear map and its transpose, by each row's own count."""
+    table, t = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+    index, count = np.array([0, 0, 0, 1, 1, 2]), np.array([[3.0], [2.0], [1.0], [1.0]])
+    found = []
+    for lib in (pt, torch):
+        def f(w, lib=lib):
+            return lib.nn.functional.embedding(lib.tensor(index), w, scale_grad_by_freq=True).sum()
+
+        w = lib.tensor(table)
+        gradient, tangent = lib.func.grad(f)(w), lib.func.jvp(f, (w,), (lib.tensor(t),))[1]
+        w.requires_grad_()
+        bags = lib.nn.functional.embedding_bag(lib.tensor(index), w, lib.tensor([0, 2]), mode="sum",
+                                               scale_grad_by_freq=True)
+        found.append(((gradient * lib.tensor(t)).sum().item(), tangent.item(),
+                      lib.autograd.grad(bags.sum(), w)[0].numpy()))
+    (ours, tangent, bag), (theirs, torchs, torchs_bag) = found
+    assert ours == pytest.approx(theirs, rel=1e-12) and tangent == pytest.approx(ours, rel=1e-12)
+    assert torchs != pytest.approx(theirs, rel=1e-3)
+    each = np.bincount(index, minlength=4)[:, None] / count
+    np.testing.assert_allclose(bag, np.broadcast_to(each, (4, 3)), rtol=1e-12)
+    assert not np.allclose(torchs_bag, bag)
+
+
 @pytest.mark.parametrize("options", [{}, {"mode": "sum"}, {"mode": "max"}, {"padding_idx": 2},
                                      {"include_last_offset": True}])
 def test_embedding_bag(options):

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._interpret import differentiable, written_for_later
+from ptcore._interpret import differentiable
 from ptcore._ops import checked as _arguments
 from ptcore._ops.creation.creation import arange, empty_like, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
@@ -43,7 +43,6 @@ from ptcore._ops.index.indexing import put_copy as index_put  # noqa: F401  (bod
 from ptcore._ops.index.indexing import put_over as index_put_  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype, stat_dtype
 from ptcore._state import no_grad
-from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -384,7 +383,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
         indices = indices.to(INT64)
     flat = reshape(indices, (-1,)) if indices.ndim != 1 else indices
     source = weight
-    if scale_grad_by_freq and (_asks_for_grad(weight) or written_for_later()):
+    if scale_grad_by_freq and (weight.requires_grad or differentiable()):
         count = _counted(flat, weight.shape[0])
         share = unsqueeze(1 / clamp_min(count, 1).to(stat_dtype(weight)), 1).to(weight.dtype)
         value = weight.detach()             # what the rows are; only their gradients are scaled
@@ -393,16 +392,6 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     if padding_idx >= 0:                # the padding row is a constant
         rows = where(unsqueeze(flat == padding_idx, 1), rows.detach(), rows)
     return reshape(rows, (*indices.shape, weight.shape[1]))
-
-
-def _asks_for_grad(x):
-    """Whether x requires grad, or what it stands for in a transformation further out."""
-    while not x.requires_grad:
-        payload = payload_of(x)
-        x = None if payload is None else payload.tensor
-        if not isinstance(x, Tensor):
-            return False
-    return True
 
 
 def _renormed(op, weight, indices, max_norm, norm_type):
