@@ -18,7 +18,7 @@ from ptcore.nn import functional as F
 
 pytestmark = pytest.mark.core
 
-EPS = 2.0**-52
+EPS, INF = 2.0**-52, math.inf
 FAR = (0.0, -0.0, 1e-300, -1e-300, 1e-20, 1e-8, -1e-8, 1e-3, 0.5, 1.0, -1.0, 3.0, -5.0, 25.0, -25.0, 40.0, -40.0,
        300.0, -300.0)
 ALL = (*FAR, 1e10, -1e10, 1e150, -1e150)
@@ -64,14 +64,14 @@ ROWS = {
     "sin": (ptcore.sin, mp.sin, FAR),
     "cos": (ptcore.cos, mp.cos, FAR),
     "tan": (ptcore.tan, mp.tan, (0.0, -0.0, 1e-8, 1.0, -1.5, 1.57, 3.0)),
-    "asin": (ptcore.asin, mp.asin, UNIT),
-    "acos": (ptcore.acos, mp.acos, UNIT),
+    "asin": (ptcore.asin, mp.asin, UNIT, {1.0: (INF, INF), -1.0: (INF, -INF)}),
+    "acos": (ptcore.acos, mp.acos, UNIT, {1.0: (-INF, -INF), -1.0: (-INF, INF)}),
     "atan": (ptcore.atan, mp.atan, FAR),
     "sinh": (ptcore.sinh, mp.sinh, FAR),
     "cosh": (ptcore.cosh, mp.cosh, FAR),
     "asinh": (ptcore.asinh, mp.asinh, (*FAR, 1e10, -1e80)),
-    "acosh": (ptcore.acosh, mp.acosh, (1 + EPS, 1.5, 3.0, 1e10)),
-    "atanh": (ptcore.atanh, mp.atanh, UNIT),
+    "acosh": (ptcore.acosh, mp.acosh, (1 + EPS, 1.5, 3.0, 1e10), {1.0: (INF, -INF)}),
+    "atanh": (ptcore.atanh, mp.atanh, UNIT, {1.0: (INF, INF), -1.0: (INF, -INF)}),
     "tanh": (ptcore.tanh, mp.tanh, FAR),
     "erf": (ptcore.erf, mp.erf, (0.0, -0.0, 1e-8, 1.0, -1.0, 5.0, -25.0)),
     "erfc": (ptcore.erfc, mp.erfc, (0.0, -0.0, 1e-8, 1.0, -1.0, 5.0, 25.0)),

@@ -41,8 +41,8 @@ _function("cos", "-sin(x)", -6, 6, "Cosine.", ("0., 1.", "1.0000, 0.5403"))
 
 _function("tan", "1 + out * out", -1.4, 1.4, "Tangent.", ("0., 1.", "0.0000, 1.5574"), autocast=(None, "high"))
 
-# near 1 the factors keep digits, near 0 their derivatives would lose them
-_ONE_LESS_SQUARE = "where(abs(x) < 0.5, 1 - x * x, (1 - x) * (1 + x))"
+# the factors keep digits near 1; their derivatives would lose them near 0 and are no numbers at 1
+_ONE_LESS_SQUARE = "with_values(1 - x * x, (1 - x) * (1 + x))"
 
 _function("asin", "rsqrt(1 - x * x)", -0.95, 0.95, "Inverse sine.", ("0., 1.", "0.0000, 1.5708"),
           reference="arcsin(x)", alias=("arcsin",), autocast=(None, "high"),

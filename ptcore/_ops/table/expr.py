@@ -134,6 +134,8 @@ def to_cpp(text, where, params=()):
             if node.func.id == "where":
                 test, a, b = node.args
                 return f"({condition(test)} ? {emit(a)} : {emit(b)})"
+            if node.func.id == "with_values":           # the first one is for derivatives alone
+                return emit(node.args[1])
             return f"pt::{node.func.id}({', '.join(emit(a) for a in node.args)})"
         raise ExpressionError(f"{where}: {ast.unparse(node)!r} is outside the expression "
                               f"language, in {text!r}")
