@@ -23,9 +23,12 @@ from ptcore._ops.functions import (
     rsqrt,
     scatter_src,
     softmax,
+    where,
 )
+from ptcore._ops.functions import std as std_of
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
 from ptcore._ops.normalize.decompositions import instance_norm_writes
+from ptcore._ops.table.shapes import stat_dtype
 from ptcore._state import no_grad
 
 
@@ -118,7 +121,10 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
         none = empty(0, dtype=input.dtype, device=input.device)
         return _given(input, running_mean, running_var, weight, bias, eps), none, none
     out, mean, var = batch_norm_stats(input, weight, bias, eps, running_mean, running_var, momentum)
-    return out, *_kept(input, mean, rsqrt(var.detach() + eps))
+    var, wide = var.detach(), input.detach().to(stat_dtype(input))
+    # the deviations of numbers beyond 1e19 are float32, their squares are not
+    far = 1 / std_of(wide, (0, *range(2, input.ndim)), correction=0)
+    return out, *_kept(input, mean, where(var < float("inf"), rsqrt(var + eps), far))
 
 
 # -- by the numbers of a channel -------------------------------------------------------------------

@@ -107,3 +107,15 @@ def test_second_order(name):
     for power in (2.0**50, 2.0**70):                # the gradients are near 1, as their second derivatives are
         got = slope(x * (1024 * power), v * power) * power
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e20, 1e30])
+def test_inverse_deviations_of_native_batch_norm(scale):
+    x = (np.random.default_rng(0).standard_normal((40, 3, 5)) * scale).astype("float32")
+    want = 1 / np.sqrt(x.astype(float).var((0, 2)) + EPS)
+
+    def rstd(t):
+        return ptcore.native_batch_norm(t, None, None, None, None, True, 0.1, EPS)[2]
+
+    for found in (rstd(ptcore.from_numpy(x)), make_fx(rstd)(ptcore.from_numpy(x))(ptcore.from_numpy(x))):
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-6)
