@@ -14,7 +14,7 @@ import pytest
 import ptcore as pt
 
 torch = pytest.importorskip("torch")
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 N = 6
 PROGRAMS = int(os.environ.get("PTCORE_TEST_PROGRAMS", "400"))

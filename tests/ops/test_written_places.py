@@ -1,8 +1,8 @@
-"""Writes to all tensors of a call, also to those that have no derivative: positions, masks, lengths, and results such as
-indices. After the call, or between the first backward and the second.
+"""Writes to all tensors of a call, also to those that have no derivative: positions, masks, lengths, and results such
+as indices. After the call, or between the first backward and the second. Rows are drawn.
 
 Each write counts, whatever makes it: a backward raises, or its gradients are those of the values at the call. The
-oracle is the program without the write, since what is written has no history. Rows are drawn. Other writes: test_written_operands.py,
+oracle is the program without the write, since what is written has no history. Other writes: test_written_operands.py,
 test_written_results.py.
 """
 import itertools
