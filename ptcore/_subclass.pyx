@@ -30,10 +30,21 @@ def fill_subclass(Tensor t not None, args):
         made = _tensor.legacy_constructor(*args)
     except Exception:
         return
-    adopt(t, made)
+    take_over(t, made)
+
+
+def take_over(Tensor r not None, Tensor t not None):
+    """Gives the instance r (of any class) the memory and the history of t, which nobody else has."""
+    adopt(r, t)
+    r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
+    r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
+    track(r)
+    if t.flags & (PT_DATA | PT_INTERPOSED):
+        share_extras(r, t)
 
 
 _tensor.fill_subclass = fill_subclass
+_tensor.take_over = take_over
 
 
 def check_plain(Tensor t not None, str op):
@@ -63,30 +74,56 @@ def _default_torch_function(cls, func, types, args=(), kwargs=None):
         from ptcore._overrides import refuse_function_of_others
         refuse_function_of_others(func, args, kwargs or {})
     result = _disabled_torch_function_impl(func, types, args, kwargs)
-    return _keep_type(result, cls)
+    return _keep_type(result, cls, args, kwargs)
 
 
-cdef object _keep_type(object result, cls):
+cdef object _keep_type(object result, cls, args, kwargs):
+    """The tensors of a result in a class. An argument that is returned is still the caller's: a view of it is."""
     if type(result) is Tensor:
-        return as_subclass(result, cls)
+        if cls is Tensor:
+            return result
+        return as_subclass(result, cls) if is_among(result, args) or kwargs and is_among(
+            result, kwargs.values()) else taken_over(result, cls)
     if isinstance(result, (tuple, list)) and any(type(r) is Tensor for r in result):
-        items = [_keep_type(r, cls) for r in result]
+        items = [_keep_type(r, cls, args, kwargs) for r in result]
         return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
     return result
 
 
+cdef bint is_among(object x, args) except -1:
+    """Whether x itself stands among arguments, or in a list or tuple of them."""
+    for a in args:
+        if a is x or isinstance(a, (tuple, list)) and is_among(x, a):
+            return True
+    return False
+
+
+cdef object _view_of_all = None
+
+
+def set_view_of_all(f):
+    """Sets the function for a view of all of a tensor, which a floor above defines."""
+    global _view_of_all
+    _view_of_all = f
+
+
+def all_of(Tensor t not None):
+    """A view that shows all of t, or t if it is not strided."""
+    return t if t.flags & PT_LAYOUT else _view_of_all(t)
+
+
 def as_subclass(Tensor t not None, cls):
-    """A tensor of class ``cls`` (a subclass of Tensor) with the same memory and history."""
+    """A view of class ``cls`` (a subclass of Tensor) that shows all of t."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls!r}")
-    if cls is Tensor and type(t) is Tensor:
-        return t
+    shown = all_of(t)
+    return shown if type(shown) is cls and cls is Tensor else taken_over(shown, cls)
+
+
+cdef Tensor taken_over(Tensor t, cls):
+    """``take_over`` of t by a new tensor of class ``cls``."""
     cdef Tensor r = Tensor.__new__(cls)
-    adopt(r, t)
-    r.flags |= t.flags & (PT_REQUIRES_GRAD | PT_VIEW | PT_NO_GRAD_VIEW | PT_MULTI_VIEW)
-    r.node, r.out_nr, r.base, r.attr_version = t.node, t.out_nr, t.base, t.attr_version
-    if t.flags & (PT_DATA | PT_INTERPOSED):
-        share_extras(r, t)
+    take_over(r, t)
     return r
 
 

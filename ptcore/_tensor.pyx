@@ -99,7 +99,7 @@ cdef class Tensor:
         # A bare Tensor has no storage until a maker fills it: constructing one from Python
         # (Tensor(3), Tensor([1, 2])) goes through the legacy constructor, which takes no keywords.
         if self.storage == &_nothing or (kwargs and type(self).__new__ is Tensor.__new__):
-            adopt(self, legacy_constructor(*args, **kwargs))
+            take_over(self, legacy_constructor(*args, **kwargs))
 
     def __dealloc__(self):
         Py_CLEAR(self.attributes)
@@ -764,7 +764,7 @@ cdef object describe(Tensor t):
 
 # -- subclassing ------------------------------------------------------------------------------
 
-legacy_constructor = fill_subclass = check_buffer = None    # installed by the conversion module, and _subclass
+legacy_constructor = fill_subclass = take_over = check_buffer = None     # installed by convert.pyx and _subclass
 cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
 
 

@@ -16,7 +16,7 @@ from ptcore._interpret cimport TOLD_CREATED, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._subclass import check_plain, detached, of_class
+from ptcore._subclass import all_of, check_plain, detached, of_class
 from ptcore._libraries import library
 from ptcore._untyped_storage import is_storage
 from ptcore._errors import ConversionError, DTypeError, ShapeError, no_buffer
@@ -582,8 +582,9 @@ def legacy_constructor(*args, **kwargs):
     elif len(args) == 1 and not isinstance(args[0], int):
         if isinstance(args[0], Tensor) and (<Tensor>args[0]).flags & PT_SUBCLASS:
             check_plain(args[0], "Tensor")
-        t = _copied(args[0], None if isinstance(args[0], Tensor) else dtype_of(default_float()), None, False, "Tensor")
-        return t if t is args[0] else offered("Tensor", t)
+        if isinstance(args[0], Tensor):
+            return all_of(args[0])
+        return offered("Tensor", _copied(args[0], dtype_of(default_float()), None, False, "Tensor"))
     if len(args) > 64:
         raise ValueError(f"Tensor: at most 64 dimensions are supported, got {len(args)}")
     for i, size in enumerate(args):

@@ -362,8 +362,11 @@ cdef int finish_inplace(Tensor x, Node n) except -1:
         return 0
     if x.flags & PT_VIEW:
         _rebase_view(x.base, x, n)
-        # Until the view's own node is asked for: the base may be detached before that.
-        x.node, x.out_nr, x.attr_version = (<Tensor>x.base).node, 0, version_of(x) - 1
+        x.attr_version = version_of(x) - 1
+        if x.flags & PT_RETAIN_GRAD and x.node is not None:
+            sync_view(x)                # retain_grad moves to the view's new node
+        else:           # until the view's own node is asked for: the base may be detached before that
+            x.node, x.out_nr = (<Tensor>x.base).node, 0
     else:
         set_node(x, n, 0)
     return 0

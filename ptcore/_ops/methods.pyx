@@ -30,7 +30,7 @@ from ptcore._memory_format import checked as format_of
 from ptcore._memory_format import contiguous as contiguous_as
 from ptcore._memory_format import preserve_format
 from ptcore._ops.view.views import set_reinterpret
-from ptcore._subclass import detached, of_class
+from ptcore._subclass import all_of, detached, of_class
 from ptcore._ops.functions import matmul as _matmul
 from ptcore._libraries import library
 
@@ -264,6 +264,8 @@ def new(Tensor self not None, *args, **sizes):
     if len(args) == 1 and type(args[0]).__name__ != "Size" and (
             not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays also have __index__
         from ptcore._untyped_storage import is_storage
+        if isinstance(args[0], Tensor):
+            return all_of(args[0].to(self.dtype))
         return self.new_empty(0).set_(args[0]) if is_storage(args[0]) else self.new_tensor(args[0])
     return self.new_empty(*args)
 

@@ -22,8 +22,8 @@ from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport (PT_VARIANT_INPLACE, before_call, flags_of_all, interpret, is_foreign, is_of_top,
-                                     offer)
+from ptcore._ops.call.offer cimport (PT_VARIANT_INPLACE, asks_functions, before_call, flags_of_all, interpret,
+                                     is_foreign, is_of_top, offer)
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, keep, read_operands, read_params, write_number
@@ -559,9 +559,13 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
     key = flags_of_all(args, n)
     if key & PT_INTERPOSED and may_be_adopted(<Tensor>args[0]) and becomes_stand_in(args, n):
         key |= (<Tensor>args[0]).flags
-    if key & PT_SLOW and not is_history_apart(<Tensor>args[0], key):
-        result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
+    if key & PT_SLOW and asks_functions(key):       # before the write is recorded: what it calls records it
+        result = offer(op, args, n, key & ~<uint32_t>PT_INTERPOSED, None, PT_VARIANT_INPLACE)
         if result is not NotImplemented:
+            return result
+        key &= ~<uint32_t>(PT_SUBCLASS | PT_MODE_FUNCTION)
+    if key & PT_SLOW and not is_history_apart(<Tensor>args[0], key):
+        if (result := offer(op, args, n, key, None, PT_VARIANT_INPLACE)) is not NotImplemented:
             return result
     begin(&c, op, args, n)
     try:
@@ -594,8 +598,7 @@ cdef bint becomes_stand_in(PyObject **args, int n) except -1:
 
 cdef bint is_history_apart(Tensor x, uint32_t key):
     """Whether a write to a stand-in may be recorded. It is checked before the offer and recorded after it."""
-    return (x.flags & PT_INTERPOSED and key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled
-            and not key & (PT_SUBCLASS | PT_MODE_FUNCTION) and is_of_top(x))
+    return x.flags & PT_INTERPOSED and key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled and is_of_top(x)
 
 
 cdef bint fits_into(Tensor value, Tensor x) noexcept:

@@ -6,6 +6,7 @@ device. Sizes make uninitialised memory, a sequence makes data. New programs cal
 from ptcore._dtype import WORDS, as_dtype
 from ptcore._exchange.convert import tensor
 from ptcore._ops.creation.creation import empty
+from ptcore._subclass import all_of
 from ptcore._tensor import Tensor
 from ptcore._untyped_storage import is_storage
 
@@ -26,7 +27,7 @@ class _TensorType(type):
                 if data.dtype is not cls.dtype or data.device.type != cls.device_type:
                     raise TypeError(f"{cls.__name__}: data must be a {cls.dtype.name} tensor on {cls.device_type}, got "
                                     f"{data.dtype.name} on {data.device.type}")
-                return data.detach()
+                return all_of(data)
             if is_storage(data):
                 return empty(0, dtype=cls.dtype, device=device).set_(data)
             if type(data).__name__ == "Size":

@@ -9,16 +9,18 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._interpret cimport TOLD_CHANGED, told, told_owner
 from ptcore._dtype cimport ITEMSIZE
+from ptcore._shape cimport sizes_tuple
+from ptcore._state cimport interpreter_stack
 from ptcore._tensor cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, interpret, is_of_top, offer
 from ptcore._ops.history cimport check_inplace
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
-from ptcore._ops.view.views cimport made_view, run_view, view_taken
+from ptcore._ops.view.views cimport made_view, run_view, view_taken, window
 from ptcore._ops.table.ids import called_as, op_id
-from ptcore._subclass import become
+from ptcore._subclass import become, set_view_of_all
 
-cdef int OP_AS_STRIDED = op_id("as_strided_of")
+cdef int OP_AS_STRIDED = op_id("as_strided_of"), OP_VIEW = op_id("view")
 
 
 cdef object run_view_inplace(int op, PyObject **args, int n):
@@ -91,6 +93,24 @@ cdef int take_dims(Tensor x, Tensor v) except -1:
     count_write(x)
     x.attr_version = version_of(x)
     return 0
+
+
+def view_of_all(Tensor x not None):
+    """The view that shows all of x. No class is asked."""
+    cdef (PyObject *)[2] args
+    if not (x.flags | pt_tls.mode) & PT_INTERPOSED:
+        return window(OP_VIEW, x, x.rank, x.dims, x.dims + x.rank, x.offset, (sizes_tuple(x.rank, x.dims),))
+    if not interpreter_stack():
+        return x                        # a stand-in outside of its transformation: the same value
+    sizes = x.shape
+    args[0], args[1] = <PyObject *>x, <PyObject *>sizes
+    result = interpret(OP_VIEW, args, 2, None, PT_VARIANT_PLAIN)
+    if result is NotImplemented:
+        return made_view(OP_VIEW, args, 2)
+    return view_taken(OP_VIEW, args, 2, result) if x.flags & PT_INTERPOSED and is_of_top(x) else result
+
+
+set_view_of_all(view_of_all)
 
 
 # -- the bodies of as_strided ----------------------------------------------------------------------

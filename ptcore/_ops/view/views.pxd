@@ -30,6 +30,8 @@ cdef object imag(int op, object x)
 cdef object view_as_real(int op, object x)
 cdef object view_as_complex(int op, object x)
 
+cdef Tensor window(int op, Tensor x, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                   object params)
 cdef Tensor select_at(Tensor x, int dim, int64_t index, int gone)
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params)
