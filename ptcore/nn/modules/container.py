@@ -10,6 +10,7 @@ from itertools import chain, islice
 from operator import index as _as_index
 
 from ptcore import Tensor
+from ptcore._errors import NoEntryError
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -429,9 +430,10 @@ class ParameterDict(_Keyed, Module):
         return key
 
     def __getitem__(self, key):
-        if key not in self._keys:
-            raise KeyError(key)
-        return getattr(self, self._attribute(key))
+        attribute = self._attribute(key)
+        if key not in self._keys and attribute not in self._parameters and attribute not in self._buffers:
+            raise NoEntryError(key)
+        return getattr(self, attribute)         # also one that was assigned as an attribute, as in PyTorch
 
     def __setitem__(self, key, value):
         attribute = self._attribute(key)
