@@ -66,6 +66,7 @@ def attributes_of_parameter_dicts(m):
                 table["absent"]
             except error:
                 caught.append(error)
+    table["kept"] = values(m, 1, shift=1)
     return (table["extra"], table["kept"], "extra" in table, list(table), table.get("extra"), AttributeError in caught,
             attempt(lambda: table.pop("extra")), len(table))
 
