@@ -87,6 +87,16 @@ class IndexTypeError(IndexError, TypeError):
     """An object of a type that cannot index: IndexError as in NumPy, TypeError as in PyTorch."""
 
 
+class AbsentKeyError(KeyError, ValueError):
+    """A dictionary without an entry that it must have: KeyError as in PyTorch, ValueError as for other arguments."""
+
+    __str__ = ValueError.__str__
+
+
+class NoEntryError(KeyError, AttributeError):
+    """A key that a dictionary of attributes has not: KeyError as in Python, AttributeError as in PyTorch."""
+
+
 class AbsentPartError(RuntimeError, AttributeError):
     """An attribute that tensors of this dtype lack: RuntimeError as in PyTorch, and ``hasattr`` is False."""
 

@@ -2,6 +2,7 @@
 import itertools
 import weakref
 
+from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 
 _ids = itertools.count()
@@ -69,6 +70,22 @@ def replaced_all(hook, grads, result):
     return result
 
 
+def seen_outputs(node):
+    """How many outputs a node has for its hooks, as in PyTorch: not indices, masks and statistics at the end.
+
+    Those of custom Functions count, whatever they are.
+    """
+    if node.nout == 1 or node.op < 0 or not node.out_meta:
+        return node.nout
+    name = op_name(node.op)
+    if name.endswith("_stats"):     # rows whose further outputs are kept for the gradient alone
+        return node.nout if name == "group_norm_stats" else 1
+    count = node.nout
+    while count > 1 and not (node.out_meta[count - 1][1].is_floating_point or node.out_meta[count - 1][1].is_complex):
+        count -= 1
+    return count
+
+
 class NodeHooks:
     """The hooks of one node, before its rule (by output) and after it, and what its users keep with it."""
 
@@ -103,19 +120,24 @@ class NodeHooks:
                 grads[nr] = replaced(hook, grads[nr], hook(grads[nr]))
         return grads
 
-    def of_node(self, g):
+    def of_node(self, node, g):
         """The gradients after the hooks of the node itself, before its rule."""
         if not self.pre:
             return g
-        single = not isinstance(g, (list, tuple))
-        grads = (g,) if single else tuple(g)
+        if not isinstance(g, (list, tuple)):
+            grads, rest = (g,), None
+        else:
+            count = seen_outputs(node)
+            grads, rest = tuple(g[:count]), g[count:]
         for hook in list(self.pre.values()):
             grads = replaced_all(hook, grads, hook(grads))
-        return grads[0] if single else list(grads)
+        return grads[0] if rest is None else [*grads, *rest]
 
     def after(self, node, grads, g):
+        if not self.post:
+            return grads
+        seen = (g,) if node.nout == 1 else tuple(g[:seen_outputs(node)])
         for hook in list(self.post.values()):
-            seen = (g,) if node.nout == 1 else tuple(g)
             grads = replaced_all(hook, grads, hook(grads, seen))
         return grads
 

@@ -338,7 +338,7 @@ class Run:
         if not needs:
             return None
         if hooks is not None:
-            g = hooks.of_node(g)
+            g = hooks.of_node(n, g)
             if self.is_nothing(n, g):
                 return self.pass_nothing(n)
         rule = n.fn if n.op < 0 else rule_of(n.op)

@@ -85,12 +85,15 @@ def stack_module_state(models):
     >>> params["weight"].shape, buffers
     (ptcore.Size([5, 2, 3]), {})
     """
+    from ptcore.nn.utils.parametrize import type_before_parametrizations
+
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if len({model.training for model in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
-    if len({type(model) for model in models}) > 1:
+    # Copies of a parametrised module have classes of their own.
+    if len({(type_before_parametrizations(model), type(model).__name__) for model in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
     def stacked(tables):

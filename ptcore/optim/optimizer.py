@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import ptcore
 from ptcore import Tensor
-from ptcore._errors import ShapeError
+from ptcore._errors import AbsentKeyError, ShapeError
 from ptcore._ops.optimizers import optimizers
 from ptcore._overrides import refuse_tensors_of_others
 from ptcore._watching import when_profiled
@@ -266,10 +266,11 @@ class Optimizer:
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        number = {}
+        number, first = {}, 0
         for group in self.param_groups:
-            for p in group["params"]:
-                number.setdefault(id(p), len(number))
+            # As in PyTorch, positions that a repeated parameter takes are counted, and it has the last of its group.
+            number |= {id(p): i for i, p in enumerate(group["params"], first) if id(p) not in number}
+            first += len(group["params"])
         result = {
             "state": {
                 number[id(k)] if isinstance(k, Tensor) else k: v
@@ -451,7 +452,7 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         if "params" not in param_group:
-            raise ValueError(f"param_group must have a key 'params', got {sorted(map(str, param_group))}")
+            raise AbsentKeyError(f"param_group must have a key 'params', got {sorted(map(str, param_group))}")
         params = param_group["params"]
         if isinstance(params, set):
             raise TypeError(

@@ -50,6 +50,9 @@ CLASSES = {
         "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "torch.nn.modules.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "torch.nn.parallel.data_parallel": "DataParallel",
+    "torch.nn.utils.prune":
+        "BasePruningMethod CustomFromMask Identity L1Unstructured LnStructured PruningContainer RandomStructured "
+        "RandomUnstructured",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormLoadStateDictPreHook SpectralNormStateDictHook",
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.optim": "Adafactor Muon",
@@ -69,6 +72,7 @@ CLASSES = {
     "torch.optim.rmsprop": "RMSprop",
     "torch.optim.rprop": "Rprop",
     "torch.optim.sgd": "SGD",
+    "torch.optim.swa_utils": "AveragedModel",
     "torch.utils.data.dataset":
         "ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset",
     "torch.utils.data.sampler":
@@ -85,8 +89,10 @@ _PARTS = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "nn.modules
 # PyTorch's modules and, where those of ptcore have other names, the namespaces that have their classes.
 _SPACES = {"torch.nn.modules": "nn", "torch.nn.parallel": "nn.parallel",
            "torch.nn.utils.weight_norm": "nn.utils.weight_norm",
+           "torch.nn.utils.prune": "nn.utils.prune",
            "torch.nn.utils.spectral_norm": "nn.utils.spectral_norm", "torch.optim.lr_scheduler": "optim.lr_scheduler",
-           "torch.optim": "optim", "torch.utils.data": "utils.data", "torch.nn": "nn"}
+           "torch.optim.swa_utils": "optim.swa_utils", "torch.optim": "optim",
+           "torch.utils.data": "utils.data", "torch.nn": "nn"}
 _ALIASES = {"log_sigmoid": "logsigmoid", "_threshold": "threshold"}
 
 

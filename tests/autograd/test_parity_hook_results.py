@@ -139,3 +139,53 @@ def unused_outputs(m):
                                      unused_outputs], ids=lambda f: f.__name__)
 def test_programs(program):
     same(program, pt, torch)
+
+
+# -- how many gradients the hooks of a node see ---------------------------------------------------------------
+
+def custom(m, x):
+    class Two(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            indices = x.argsort()
+            ctx.mark_non_differentiable(indices)
+            return x * 2, indices
+
+        @staticmethod
+        def backward(ctx, g, unused):
+            return g * 2
+    return Two.apply(x)[0]
+
+
+def functional(name, *args, **options):
+    return lambda m, x: getattr(m.nn.functional, name)(x, *args, **options)
+
+
+NODES = {
+    "layer_norm": functional("layer_norm", (4,)), "max_pool": functional("max_pool1d", 2),
+    "dropout": functional("dropout", 0.5), "adaptive_max_pool": functional("adaptive_max_pool1d", 2),
+    "batch_norm": lambda m, x: m.nn.BatchNorm1d(4)(x), "evaluated": lambda m, x: m.nn.BatchNorm1d(4).eval()(x),
+    "cross_entropy": lambda m, x: m.nn.functional.cross_entropy(x, m.tensor([0, 1, 2])),
+    "nll_loss": lambda m, x: m.nn.functional.nll_loss(x, m.tensor([0, 1, 2])),
+    "max": lambda m, x: x.max(1).values, "sort": lambda m, x: x.sort(1)[0], "topk": lambda m, x: x.topk(2)[0],
+    "median": lambda m, x: x.median(1)[0], "mode": lambda m, x: x.mode(1)[0], "split": lambda m, x: x.split(2, 1)[1],
+    "kthvalue": lambda m, x: x.kthvalue(1)[0], "cummax": lambda m, x: x.cummax(1)[0],
+    "lu_factor": lambda m, x: m.linalg.lu_factor(x[:, :3])[0], "svd": lambda m, x: m.linalg.svd(x, False)[1],
+    "linear": lambda m, x: m.nn.Linear(4, 2)(x), "custom": custom}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_numbers_of_gradients(name):
+    def program(m):
+        x = values(m, 3, 4).requires_grad_()
+        seen = []
+
+        def before(outs):
+            seen.append([g is not None for g in outs])
+            return tuple(None if g is None else g * 2 for g in outs)
+        y = NODES[name](m, x)
+        y.grad_fn.register_prehook(before)
+        y.grad_fn.register_hook(lambda grads, outs: seen.append([g is not None for g in outs]))
+        y.sum().backward()
+        return seen, x.grad if name in ("max", "sort", "topk", "layer_norm", "batch_norm", "custom", "nll_loss") else 0
+    same(program, pt, torch)

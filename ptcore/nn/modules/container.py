@@ -10,6 +10,7 @@ from itertools import chain, islice
 from operator import index as _as_index
 
 from ptcore import Tensor
+from ptcore._errors import NoEntryError
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
@@ -145,22 +146,24 @@ class Sequential(_Numbered):
             result.append(module)
         return result
 
-    def __mul__(self, other):
-        if not isinstance(other, int):
+    def _repeated(self, times):
+        if not isinstance(times, int):
             raise TypeError(
-                f"unsupported operand type(s) for *: {type(self)} and {type(other)}"
+                f"unsupported operand type(s) for *: {type(self)} and {type(times)}"
             )
-        if other <= 0:
+        if times <= 0:
             raise ValueError(
-                f"Non-positive multiplication factor {other} for {type(self)}"
+                f"Non-positive multiplication factor {times} for {type(self)}"
             )
-        return Sequential(*(module for _ in range(other) for module in self))
+        return list(self) * times
+
+    def __mul__(self, other):
+        return Sequential(*self._repeated(other))
 
     __rmul__ = __mul__
 
     def __imul__(self, other):
-        repeated = list(self * other)
-        return self.extend(repeated[len(self) :])
+        return self.extend(self._repeated(other)[len(self) :])
 
 
 class ModuleList(_Numbered):
@@ -429,13 +432,18 @@ class ParameterDict(_Keyed, Module):
         return key
 
     def __getitem__(self, key):
-        if key not in self._keys:
-            raise KeyError(key)
-        return getattr(self, self._attribute(key))
+        attribute = self._attribute(key)
+        if key not in self._keys and not self._was_assigned(attribute):
+            raise NoEntryError(key)
+        return getattr(self, attribute)
+
+    def _was_assigned(self, name):
+        """Whether something was registered, or assigned as an attribute: as in PyTorch it is found, but is no key."""
+        return name in self._parameters or name in self._buffers or name in self._modules
 
     def __setitem__(self, key, value):
         attribute = self._attribute(key)
-        if key not in self._keys and hasattr(self, attribute):
+        if key not in self._keys and hasattr(self, attribute) and not self._was_assigned(attribute):
             raise KeyError(f"attribute '{key}' already exists")
         setattr(self, attribute, _as_parameter(value))
         self._keys[key] = None

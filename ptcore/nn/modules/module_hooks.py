@@ -216,6 +216,8 @@ class _LoadPreHook:
     def __init__(self, hook, module):
         import weakref
 
+        if module is None:
+            raise RuntimeError("You are trying to revive the hook of a dead Module!")
         self.hook = hook
         self.module = weakref.ref(module)
 

@@ -163,10 +163,12 @@ class ParametrizationList(ModuleList):
 
     def forward(self):
         """The parametrised tensor."""
-        modules = iter(self)
-        value = next(modules)(*self._originals())
-        for module in modules:
-            value = module(value)
+        value = self[0](*self._originals())
+        # Not all modules: ``parametrizations`` is one where an original is parametrised itself.
+        for i in range(1, len(self)):
+            if str(i) not in self._modules:
+                break
+            value = self[i](value)
         return value
 
 

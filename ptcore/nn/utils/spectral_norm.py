@@ -12,7 +12,7 @@ __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStat
 
 def as_matrix(weight, dim):
     """The weight as a matrix whose rows are its slices along a dim."""
-    return weight.movedim(dim, 0).flatten(1)
+    return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 
 def check_iterations(n):
