@@ -449,7 +449,16 @@ def _builtin(r, f, args, kwargs):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
         if f.__name__ == "sort":
-            owner[:] = SPECIAL[sorted](r, owner, *args, **kwargs)
+            items, owner[:] = owner[:], []      # what the key sees of the list while it is sorted
+            try:
+                made = SPECIAL[sorted](r, items, *args, **kwargs)
+                is_changed = bool(owner)
+            except BaseException:
+                owner[:] = items
+                raise
+            owner[:] = made
+            if is_changed:
+                raise ValueError("list modified during sort")
             return None
         if isinstance(owner, (set, frozenset, dict)):
             return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
@@ -586,7 +595,10 @@ def _dataclass(r, cls, args, kwargs):
     if any(f._field_type is dataclasses._FIELD_INITVAR for f in fields):
         r.unsupported(f"dataclass {cls.__name__} has arguments that are no fields")
     _defaults_of(r, init)
-    bound = inspect.signature(init).bind(None, *args, **kwargs)
+    try:
+        bound = inspect.signature(init).bind(None, *args, **kwargs)
+    except TypeError:                       # Python's error names the function
+        r.unsupported(f"the arguments do not fit dataclass {cls.__name__}")
     bound.apply_defaults()
     given = bound.arguments
     made = object.__new__(cls)

@@ -2,6 +2,7 @@
 import builtins
 import enum
 import functools
+import itertools
 import operator
 import sys
 import types
@@ -37,9 +38,13 @@ from ptcore.jit.capture.kinds import (
     value_base,
 )
 from ptcore.jit.capture.operators import Operators
+from ptcore.jit.capture.rewrite import is_rewritten
 from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import REGISTRIES, Module
 
+# Attributes of a function that a rewritten one does not have as the original.
+OF_TEXT = {"__qualname__", "__module__", "__doc__", "__annotations__", "__code__", "__globals__", "__closure__",
+           "__type_params__", "__annotate__", "__builtins__"}
 MODULE_GETATTR = vars(Module)["__getattr__"]
 
 
@@ -373,6 +378,8 @@ class Recorder(Operators):
             return cls
         if isinstance(x, ASKED):
             return self.asked(x, name, source)
+        if cls is types.FunctionType and name in OF_TEXT and is_rewritten(x):
+            self.unsupported(f"it reads {name} of a function that it has made")
         if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
             value = getattr(x, name)
             return value if source is None or is_bound(value) else self.asked(x, name, source)
@@ -740,10 +747,9 @@ class Recorder(Operators):
         return list(self.iterator(x))
 
     def unpack(self, x, pattern):
-        if isinstance(x, Tensor) and self.replaced(x, "__iter__") is None:
-            found = list(self.known_tensor(x))
-        else:
-            found = self.elements(x)
+        made = self.iterator(x)
+        # Python takes one element more than there are names, and no other.
+        found = list(made) if "*" in pattern else list(itertools.islice(made, len(pattern) + 1))
         if any(type(p) is tuple for p in pattern):
             stars = [k for k, p in enumerate(pattern) if p == "*"]
             if stars:
@@ -758,9 +764,17 @@ class Recorder(Operators):
     def keywords(self, x):
         if is_mapping(x):
             return self.read(x)
-        if self.source_of(x) is not None:
-            self.unsupported(f"it spreads {self.source_of(x)}, a {type(x).__name__}")
-        return x
+        self.unsupported(f"it spreads {self.source_of(x) or 'an object'}, a {type(x).__name__}")
+
+    def merged(self, *pairs):
+        """The keywords of a call, from names and values; the name None stands for ``**value``."""
+        found = {}
+        for name, value in zip(pairs[::2], pairs[1::2]):
+            for key, item in (self.keywords(value).items() if name is None else [(name, value)]):
+                if key in found or type(key) is not str:    # Python's error names the function
+                    self.unsupported(f"its keyword {key!r} is given twice or is no word")
+                found[key] = item
+        return found
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
