@@ -59,6 +59,7 @@ class Recorder(Operators):
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> entry of the class; its source
         self.kept, self.handed_on = [], []      # objects kept alive; functions given to code that knows no recorder
+        self.probing = 0                # how many methods of keys are called for their guards alone
         self.keyed = set()  # classes of objects used as keys, whose identity counts; Tensor stands for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
@@ -398,7 +399,12 @@ class Recorder(Operators):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
                 if isinstance(raw.fget, types.FunctionType):
-                    return self.call(raw.fget, x)
+                    try:
+                        return self.call(raw.fget, x)
+                    except AttributeError:
+                        if isinstance(self.in_class(cls, "__getattr__"), types.FunctionType):
+                            self.unsupported(f"the property {name} of a {cls.__name__} raises an AttributeError")
+                        raise
             elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
                 if self.in_class(kind, "__get__") is not ABSENT:
                     return self.bound(raw, x, cls, name)
@@ -512,19 +518,46 @@ class Recorder(Operators):
         setter = self.in_class(type(x), "__setattr__")
         if isinstance(setter, types.FunctionType):
             self.call(setter, x, name, value)
-            return
+        else:
+            self.set_plain(x, name, value)
+
+    def set_plain(self, x, name, value):
+        """``object.__setattr__`` for an object of the program."""
+        self.changes()
         raw = self.in_class(type(x), name)
         if isinstance(raw, property):
             if raw.fset is None:
                 raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter")
             self.call(raw.fset, x, value)
             return
-        setattr(x, name, value)
+        setter = self.in_class(type(raw), "__set__")
+        if isinstance(setter, types.FunctionType):
+            self.call(setter, self.constant(raw, f"{type(x).__name__}.{name}"), x, value)
+        else:
+            object.__setattr__(x, name, value)
 
     def delete_attribute(self, x, name):
         if self.source_of(x) is not None or isinstance(x, (Tensor, type, types.ModuleType, types.FunctionType)):
             self.unsupported(f"it deletes the attribute {name} of an object from outside")
-        delattr(x, name)
+        self.changes()
+        deleter = self.in_class(type(x), "__delattr__")
+        if isinstance(deleter, types.FunctionType):
+            self.call(deleter, x, name)
+            return
+        raw = self.in_class(type(x), name)
+        if isinstance(raw, property) and raw.fdel is not None:
+            self.call(raw.fdel, x)
+            return
+        deleter = self.in_class(type(raw), "__delete__")
+        if isinstance(deleter, types.FunctionType):
+            self.call(deleter, self.constant(raw, f"{type(x).__name__}.{name}"), x)
+        else:
+            delattr(x, name)
+
+    def changes(self):
+        """Stands before each write to an object of the program."""
+        if self.probing:
+            self.unsupported("a method that compares or hashes a key changes something")
 
     # -- elements ------------------------------------------------------------------------------------------------
 
@@ -553,6 +586,10 @@ class Recorder(Operators):
             if cls is defaultdict and x.default_factory not in calls.PLAIN and x.default_factory is not None \
                     and self.key(index) not in x:
                 x[index] = self.call(x.default_factory)
+            if is_mapping(x) and self.key(index) not in x:
+                missing = self.in_class(cls, "__missing__")
+                if isinstance(missing, types.FunctionType):
+                    return self.call(missing, x, index)
             if cls in calls.PLAIN or is_container(x):
                 return operator.getitem(x, self.key(index) if is_mapping(x) else self.index(index))
         elif is_sequence(x):
@@ -604,6 +641,9 @@ class Recorder(Operators):
         elif source is not None:
             self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
         else:
+            self.changes()
+            if isinstance(x, list) and isinstance(index, slice):
+                value = self.elements(value)
             operator.setitem(x, self.key(index) if is_mapping(x) else self.index(index), value)
 
     def delete_item(self, x, index):
@@ -613,6 +653,7 @@ class Recorder(Operators):
         elif self.source_of(x) is not None:
             self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
         else:
+            self.changes()
             operator.delitem(x, self.key(index) if is_mapping(x) else self.index(index))
 
     def contents(self, x, source):
@@ -705,7 +746,7 @@ class Recorder(Operators):
             found = self.contents(x, self.source_of(x))
             if found is not None:
                 return iter(found)
-        elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
+        elif cls in calls.PLAIN or cls in calls.ITERATORS:
             return iter(x)
         if cls in VIEWS:
             return iter(x)
