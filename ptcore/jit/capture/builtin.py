@@ -22,6 +22,7 @@ from ptcore.jit.capture.calls import (
     concrete,
     name_of,
     native,
+    native_callable,
 )
 from ptcore.jit.capture.guards import ABSENT
 from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_mapping, is_value
@@ -147,7 +148,7 @@ def _sorted(r, x, *, key=None, reverse=False):
 
 def _iter(r, x, *more):
     if more:
-        return iter(native(r, x), *more)
+        return iter(native_callable(r, x), *more)
     return r.iterator(x)
 
 

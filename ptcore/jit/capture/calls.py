@@ -337,9 +337,6 @@ def native(r, x):
         return cls(*[native(r, r.attribute(x, name)) for name in cls._captured_fields])
     if isinstance(x, type) and is_heap_type(x) and not x.__module__.startswith("ptcore"):
         return x
-    if is_heap_type(cls) and not isinstance(x, (type, Module)) and not cls.__module__.startswith("ptcore") \
-            and isinstance(r.in_class(cls, "__call__"), types.FunctionType):
-        return as_function(r, x)
     if value_base(cls) is not None or (is_heap_type(cls) and not isinstance(x, (enum.Enum, BaseException, type))):
         name = seen_by_native(cls)
         if name is not None and not cls.__module__.startswith("ptcore"):
@@ -385,6 +382,15 @@ CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collec
 
 def _native_words(r, kwargs):
     return {k: native(r, v) for k, v in kwargs.items()} if kwargs else kwargs
+
+
+def native_callable(r, f):
+    """A callable for native code that calls it."""
+    cls = type(f)
+    if is_heap_type(cls) and not isinstance(f, (type, Module)) and not cls.__module__.startswith("ptcore") \
+            and isinstance(r.in_class(cls, "__call__"), types.FunctionType):
+        return as_function(r, f)
+    return native(r, f)
 
 
 def as_function(r, f):
@@ -454,45 +460,51 @@ def _builtin(r, f, args, kwargs):
     if isinstance(owner, (str, bytes, int, float, complex)):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
-        if f.__name__ not in READING:
-            r.changes()
-        if is_heap_type(cls) and type(f) is types.BuiltinFunctionType and f.__name__.startswith("__") \
-                and f.__name__ not in READING:
-            r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
-        if isinstance(f, types.MethodWrapperType) and f.__name__ not in SLOTS:
-            if f.__name__ == "__contains__" and not is_heap_type(cls):
-                return r.contains(owner, *args)
-            r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
-        if f.__name__ in ("insert", "pop", "rotate", "__mul__", "__imul__") and not isinstance(owner, (dict, set)):
-            args = [r.index(a) for a in args[:1]] + list(args[1:])
-        if f.__name__ == "sort":
-            items, owner[:] = owner[:], []      # what the key sees of the list while it is sorted
-            try:
-                made = SPECIAL[sorted](r, items, *args, **kwargs)
-                is_changed = bool(owner)
-            except BaseException:
-                owner[:] = items
-                raise
-            owner[:] = made
-            if is_changed:
-                raise ValueError("list modified during sort")
-            return None
-        if isinstance(owner, (set, frozenset, dict)):
-            return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
-        if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
-            if f.__name__ != "remove":
-                return r.search(owner, f.__name__, *args)
-            del owner[r.search(owner, "remove", *args)]
-            return None
-        if f.__name__ in TAKING:
-            args = [r.read(a) if type(a) in CONTAINERS else r.elements(a) for a in args]
-        return f(*args, **kwargs)
+        return _of_container(r, f, owner, args, kwargs)
     if cls in ITERATORS:
         r.changes()
         return f(*args, **kwargs)
     if isinstance(f, types.MethodWrapperType):
         return _slot(r, f, owner, args, kwargs)
     r.unsupported(f"it calls .{f.__name__}() of an object of class {cls.__name__}")
+
+
+def _of_container(r, f, owner, args, kwargs):
+    """A call of a method in C of a container that the program has made."""
+    cls = type(owner)
+    if f.__name__ not in READING:
+        r.changes()
+    if is_heap_type(cls) and type(f) is types.BuiltinFunctionType and f.__name__.startswith("__") \
+            and f.__name__ not in READING:
+        r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
+    if isinstance(f, types.MethodWrapperType) and f.__name__ not in SLOTS:
+        if f.__name__ == "__contains__" and not is_heap_type(cls):
+            return r.contains(owner, *args)
+        r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
+    if f.__name__ in ("insert", "pop", "rotate", "__mul__", "__imul__") and not isinstance(owner, (dict, set)):
+        args = [r.index(a) for a in args[:1]] + list(args[1:])
+    if f.__name__ == "sort":
+        items, owner[:] = owner[:], []      # what the key sees of the list while it is sorted
+        try:
+            made = SPECIAL[sorted](r, items, *args, **kwargs)
+            is_changed = bool(owner)
+        except BaseException:
+            owner[:] = items
+            raise
+        owner[:] = made
+        if is_changed:
+            raise ValueError("list modified during sort")
+        return None
+    if isinstance(owner, (set, frozenset, dict)):
+        return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
+    if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
+        if f.__name__ != "remove":
+            return r.search(owner, f.__name__, *args)
+        del owner[r.search(owner, "remove", *args)]
+        return None
+    if f.__name__ in TAKING:
+        args = [r.read(a) if type(a) in CONTAINERS else r.elements(a) for a in args]
+    return f(*args, **kwargs)
 
 
 def _hashed(r, x, taken):
@@ -552,7 +564,7 @@ def _construct(r, cls, args, kwargs):
     if cls is itertools.repeat:
         return cls(*args[:1], *map(r.index, args[1:]), **{k: r.index(v) for k, v in kwargs.items()})
     if cls in ITERATORS:
-        return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
+        return cls(*[native_callable(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
                    **_native_words(r, kwargs))
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         new = r.in_class(cls, "__new__")

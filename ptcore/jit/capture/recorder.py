@@ -16,7 +16,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit.capture import calls
-from ptcore.jit.capture.effects import SetGrad, outside_method
+from ptcore.jit.capture.effects import outside_method
 from ptcore.jit.capture.guards import ABSENT, Source, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     ASKED,
@@ -40,6 +40,7 @@ from ptcore.jit.capture.kinds import (
 from ptcore.jit.capture.operators import Operators
 from ptcore.jit.capture.rewrite import is_rewritten
 from ptcore.jit.capture.tracer import Unsupported
+from ptcore.jit.capture.writes import Writes
 from ptcore.nn.modules.module import REGISTRIES, Module
 
 # Attributes of a function that a rewritten one does not have as the original.
@@ -48,7 +49,7 @@ OF_TEXT = {"__qualname__", "__module__", "__doc__", "__annotations__", "__code__
 MODULE_GETATTR = vars(Module)["__getattr__"]
 
 
-class Recorder(Operators):
+class Recorder(Operators, Writes):
     """A capture's access to everything outside of the call."""
 
     def __init__(self, capture):
@@ -273,6 +274,8 @@ class Recorder(Operators):
             return getattr(x, name)
         if cls in NUMBERS:
             return getattr(x if hasattr(cls, name) and name != "__class__" else x.guard(), name)
+        if name == "__traceback__" or cls is types.TracebackType:
+            self.unsupported("it reads a traceback")        # that of a rewritten function has other frames
         if cls is types.ModuleType or isinstance(x, types.ModuleType):
             return self.module_attribute(x, name)
         if isinstance(x, type):
@@ -498,67 +501,6 @@ class Recorder(Operators):
         source = self.stands[id(real)][1]
         return self.track(real.grad, self.source("attribute", source, "grad", f"{source}.grad"))
 
-    def set_attribute(self, value, x, name):
-        if isinstance(x, Tensor) and name == "grad" and id(self.known_tensor(x)) in self.originals:
-            source = self.stands[id(self.original(self.known_tensor(x)))][1]
-            self.capture.add_effect(SetGrad(source, None if value is None else self.known_tensor(value)))
-            return
-        if isinstance(x, Tensor):
-            if name == "requires_grad" and type(value) is bool:
-                self.known_tensor(x).requires_grad = value
-                return
-            self.unsupported(f"it writes .{name} of a tensor")
-        source = self.source_of(x)
-        if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
-            own = getattr(x, "__dict__", {})
-            now = next((t[name] for t in (own, *[own.get(n, {}) for n in REGISTRIES]) if name in t), None)
-            if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
-                return                  # ``self.x += 1`` of a tensor stores the same tensor
-            self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
-        setter = self.in_class(type(x), "__setattr__")
-        if isinstance(setter, types.FunctionType):
-            self.call(setter, x, name, value)
-        else:
-            self.set_plain(x, name, value)
-
-    def set_plain(self, x, name, value):
-        """``object.__setattr__`` for an object of the program."""
-        self.changes()
-        raw = self.in_class(type(x), name)
-        if isinstance(raw, property):
-            if raw.fset is None:
-                raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter")
-            self.call(raw.fset, x, value)
-            return
-        setter = self.in_class(type(raw), "__set__")
-        if isinstance(setter, types.FunctionType):
-            self.call(setter, self.constant(raw, f"{type(x).__name__}.{name}"), x, value)
-        else:
-            object.__setattr__(x, name, value)
-
-    def delete_attribute(self, x, name):
-        if self.source_of(x) is not None or isinstance(x, (Tensor, type, types.ModuleType, types.FunctionType)):
-            self.unsupported(f"it deletes the attribute {name} of an object from outside")
-        self.changes()
-        deleter = self.in_class(type(x), "__delattr__")
-        if isinstance(deleter, types.FunctionType):
-            self.call(deleter, x, name)
-            return
-        raw = self.in_class(type(x), name)
-        if isinstance(raw, property) and raw.fdel is not None:
-            self.call(raw.fdel, x)
-            return
-        deleter = self.in_class(type(raw), "__delete__")
-        if isinstance(deleter, types.FunctionType):
-            self.call(deleter, self.constant(raw, f"{type(x).__name__}.{name}"), x)
-        else:
-            delattr(x, name)
-
-    def changes(self):
-        """Stands before each write to an object of the program."""
-        if self.probing:
-            self.unsupported("a method that compares or hashes a key changes something")
-
     # -- elements ------------------------------------------------------------------------------------------------
 
     def index(self, x):
@@ -629,32 +571,6 @@ class Recorder(Operators):
 
     def known_tensor(self, x):
         return x if payload_of(x) is not None else self.capture.unknown(x)
-
-    def set_item(self, value, x, index):
-        if isinstance(x, Tensor) and self.replaced(x, "__setitem__") is None:
-            self.known_tensor(x)[self.native(self.index(index))] = self.native(value)
-            return
-        source = self.source_of(x)
-        found = self.in_class(type(x), "__setitem__")
-        if isinstance(found, types.FunctionType):
-            self.call(found, x, index, value)
-        elif source is not None:
-            self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
-        else:
-            self.changes()
-            if isinstance(x, list) and isinstance(index, slice):
-                value = self.elements(value)
-            operator.setitem(x, self.key(index) if is_mapping(x) else self.index(index), value)
-
-    def delete_item(self, x, index):
-        found = self.in_class(type(x), "__delitem__")
-        if isinstance(found, types.FunctionType):
-            self.call(found, x, index)
-        elif self.source_of(x) is not None:
-            self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
-        else:
-            self.changes()
-            operator.delitem(x, self.key(index) if is_mapping(x) else self.index(index))
 
     def contents(self, x, source):
         """A container from outside, read as a whole: a list of elements, or a dict or set that the program owns."""
