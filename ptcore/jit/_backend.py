@@ -126,6 +126,6 @@ class Compiled:
             return self.program.run(*self.program.places(args, tensors))
         result = joint(tensors)
         self.joints.insert(0, joint)
-        if self.is_simple and joint.pair is not None and not joint.has_random:
+        if self.is_simple and joint.pair is not None and not joint.has_random and all(joint.tensor_leaves):
             self.runner.pairs.insert(0, joint.pair)
         return result

@@ -556,8 +556,9 @@ def call_function(function, /, *args, **kwargs):
 
 
 def _has_tensor(args):
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x))
-               for x in args)
+    return any(isinstance(x, Tensor) or any(
+        isinstance(x, base) and any(isinstance(y, Tensor) for y in base.__iter__(x)) for base in (list, tuple))
+        for x in args)
 
 
 def _name(f):

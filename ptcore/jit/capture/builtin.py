@@ -22,8 +22,10 @@ from ptcore.jit.capture.calls import (
     concrete,
     name_of,
     native,
+    native_callable,
 )
-from ptcore.jit.capture.kinds import NUMBERS, is_value
+from ptcore.jit.capture.guards import ABSENT
+from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_mapping, is_value
 
 
 def _seen_as(r, x):
@@ -57,6 +59,10 @@ def _note_subclass(r, cls, c):
 
 def _issubclass(r, cls, other):
     for c in r.elements(other) if isinstance(other, tuple) else (other,):
+        check = getattr(type(c), "__subclasscheck__", None)
+        if isinstance(check, types.FunctionType) and type(c).__module__ not in ("abc", "enum", "typing") \
+                and not type(c).__module__.startswith("ptcore"):
+            r.unsupported(f"{name_of(c)} has its own issubclass")
         _note_subclass(r, cls, c)
     return issubclass(cls, tuple(r.elements(other)) if isinstance(other, tuple) else other)
 
@@ -134,13 +140,15 @@ def _keys(r, items, key):
 def _sorted(r, x, *, key=None, reverse=False):
     items = r.elements(x)
     keys = _keys(r, items, key)
+    if type(reverse) not in (bool, int):
+        r.unsupported("it sorts with a reverse that is no bool")
     places = sorted(range(len(items)), key=keys.__getitem__, reverse=r.truth(reverse))
     return [items[k] for k in places]
 
 
 def _iter(r, x, *more):
     if more:
-        return iter(native(r, x), *more)
+        return iter(native_callable(r, x), *more)
     return r.iterator(x)
 
 
@@ -207,7 +215,8 @@ SPECIAL |= {
     chr: lambda r, x: chr(r.index(x)),
     **{f: lambda r, x, f=f: f(r.index(x)) for f in (bin, hex, oct)},
     ascii: _refused("calls ascii()"), id: _id, **{f: _refused(what) for f, what in OUTSIDE.items()},
-    functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
+    functools.reduce: lambda r, f, x, *first: functools.reduce(
+        lambda a, b: call(r, f, (a, b), {}), r.iterator(x), *first),
 }
 
 
@@ -219,12 +228,20 @@ def _sequence(cls):
     return make
 
 
+def is_mapping_from_outside(r, x):
+    """Whether ``x`` is a dictionary from outside, which is read as a whole."""
+    return is_mapping(x) and r.source_of(x) is not None
+
+
 def _dict(cls):
     def make(r, /, *args, **kwargs):
         first = args[:-1] if cls is collections.defaultdict else ()
         given = args[len(first):] if cls is not collections.defaultdict else args[1:]
         if cls is collections.defaultdict:
             first = args[:1]
+        if given and type(given[0]) not in (dict, collections.OrderedDict, collections.defaultdict):
+            if r.in_class(type(given[0]), "keys") is not ABSENT and not is_mapping_from_outside(r, given[0]):
+                r.unsupported(f"it reads a {type(given[0]).__name__} as a mapping")
         if given and not isinstance(given[0], dict):
             given = ([tuple(r.elements(pair)) for pair in r.elements(given[0])],)
             for pair in given[0]:
@@ -256,10 +273,19 @@ def _str(r, *args):
     return text_of(r, args[0]) if args else ""
 
 
+def _refuse_texts(r, meta):
+    """Refuses the text of a class whose metaclass writes it."""
+    if any([isinstance(r.in_class(meta, name), types.FunctionType) for name in ("__str__", "__repr__", "__format__")]) \
+            and meta.__module__ not in ("enum", "abc"):
+        r.unsupported(f"it formats a class of metaclass {meta.__name__}")
+
+
 def text_of(r, x, write=str):
     """``str`` or ``repr`` of a value; refuses values that depend on tensors' data."""
     if isinstance(x, Tensor):
         r.unsupported("it formats a tensor")
+    if isinstance(x, type):
+        _refuse_texts(r, type(x))
     if isinstance(x, (type, types.FunctionType, enum.Enum)) or r.is_simple(x) or type(x) in CONTAINERS:
         return write(concrete(r, x))
     for name in ("__str__", "__repr__") if write is str else ("__repr__",):
@@ -275,6 +301,8 @@ def text_of(r, x, write=str):
 
 def formatted(r, x, *spec):
     """The value as ``format`` gets it."""
+    if isinstance(x, type):
+        _refuse_texts(r, type(x))
     if type(x) in CONTAINERS or r.is_simple(x) or isinstance(x, (type, types.FunctionType, enum.Enum)):
         return concrete(r, x)
     if isinstance(r.in_class(type(x), "__format__"), types.FunctionType):
@@ -283,11 +311,15 @@ def formatted(r, x, *spec):
 
 
 def _reversed(r, x):
-    if type(x) in PLAIN or isinstance(x, (list, tuple)):
+    if type(x) in PLAIN:
         return reversed(r.read(x))
     found = r.in_class(type(x), "__reversed__")
     if isinstance(found, types.FunctionType):
         return call(r, found, (x,), {})
+    if found is ABSENT:                     # by its length and its elements
+        return (r.item(x, k) for k in range(operator.index(r.length(x)) - 1, -1, -1))
+    if r.source_of(x) is None and is_heap_type(type(x)):
+        return reversed(x)                  # a method in C, which calls no others
     return reversed(r.elements(x))
 
 
@@ -299,11 +331,11 @@ def _made_partial(r, f, /, *args, **kwargs):
 
 CLASSES |= {
     list: _sequence(list), tuple: _sequence(tuple), set: _sequence(set), frozenset: _sequence(frozenset),
-    collections.deque: lambda r, x=(), maxlen=None: collections.deque(r.iterator(x), maxlen),
+    collections.deque: lambda r, iterable=(), maxlen=None: collections.deque(r.iterator(iterable), native(r, maxlen)),
     dict: _dict(dict), collections.OrderedDict: _dict(collections.OrderedDict),
     collections.defaultdict: _dict(collections.defaultdict),
     zip: lambda r, *xs, **kw: zip(*[r.iterator(x) for x in xs], **kw),
-    enumerate: lambda r, x, start=0: enumerate(r.iterator(x), start),
+    enumerate: lambda r, iterable, start=0: enumerate(r.iterator(iterable), r.index(start)),
     map: lambda r, f, *xs: map(functools.partial(r.call, f), *[r.iterator(x) for x in xs]),
     filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
     reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,

@@ -22,15 +22,15 @@ from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit._source import NoSource
-from ptcore.jit.capture.guards import owner_of, tuple_of
+from ptcore.jit.capture.guards import ABSENT, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     EXACT,
+    MAPPINGS,
     OWN_FUNCTIONS,
     is_bound,
     is_container,
     is_generated,
     is_heap_type,
-    is_mapping,
     is_sequence,
     is_value,
     seen_by_native,
@@ -56,6 +56,9 @@ READING = {"get", "keys", "values", "items", "copy", "index", "count", "union", 
            "__iter__", "_asdict", "_replace"}
 TAKING = {"extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
           "isdisjoint", "fromkeys", "extendleft", "__init__"}
+# Slots of containers that call no methods of their arguments, or whose arguments are prepared.
+SLOTS = {"__init__", "__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__mul__", "__imul__",
+         "__setattr__", "__getattribute__", "__repr__", "__str__", "__hash__"}
 TENSOR_REFUSED = {
     "_version", "_base", "data_ptr", "storage", "untyped_storage", "_typed_storage", "register_hook", "retain_grad",
     "register_post_accumulate_grad_hook", "numpy", "__array__", "__array_interface__", "__dlpack__",
@@ -381,6 +384,15 @@ def _native_words(r, kwargs):
     return {k: native(r, v) for k, v in kwargs.items()} if kwargs else kwargs
 
 
+def native_callable(r, f):
+    """A callable for native code that calls it."""
+    cls = type(f)
+    if is_heap_type(cls) and not isinstance(f, (type, Module)) and not cls.__module__.startswith("ptcore") \
+            and isinstance(r.in_class(cls, "__call__"), types.FunctionType):
+        return as_function(r, f)
+    return native(r, f)
+
+
 def as_function(r, f):
     """Wraps a function of the user for code that calls it without the recorder.
 
@@ -448,30 +460,61 @@ def _builtin(r, f, args, kwargs):
     if isinstance(owner, (str, bytes, int, float, complex)):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
-        if f.__name__ == "sort":
-            owner[:] = SPECIAL[sorted](r, owner, *args, **kwargs)
-            return None
-        if isinstance(owner, (set, frozenset, dict)):
-            return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
-        if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
-            if f.__name__ != "remove":
-                return r.search(owner, f.__name__, *args)
-            del owner[r.search(owner, "remove", *args)]
-            return None
-        return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
+        return _of_container(r, f, owner, args, kwargs)
     if cls in ITERATORS:
+        r.changes()
         return f(*args, **kwargs)
     if isinstance(f, types.MethodWrapperType):
         return _slot(r, f, owner, args, kwargs)
     r.unsupported(f"it calls .{f.__name__}() of an object of class {cls.__name__}")
 
 
+def _of_container(r, f, owner, args, kwargs):
+    """A call of a method in C of a container that the program has made."""
+    cls = type(owner)
+    if f.__name__ not in READING:
+        r.changes()
+    if is_heap_type(cls) and type(f) is types.BuiltinFunctionType and f.__name__.startswith("__") \
+            and f.__name__ not in READING:
+        r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
+    if isinstance(f, types.MethodWrapperType) and f.__name__ not in SLOTS:
+        if f.__name__ == "__contains__" and not is_heap_type(cls):
+            return r.contains(owner, *args)
+        r.unsupported(f"it calls .{f.__name__}() of a {cls.__name__}")
+    if f.__name__ in ("insert", "pop", "rotate", "__mul__", "__imul__") and not isinstance(owner, (dict, set)):
+        args = [r.index(a) for a in args[:1]] + list(args[1:])
+    if f.__name__ == "sort":
+        items, owner[:] = owner[:], []      # what the key sees of the list while it is sorted
+        try:
+            made = SPECIAL[sorted](r, items, *args, **kwargs)
+            is_changed = bool(owner)
+        except BaseException:
+            owner[:] = items
+            raise
+        owner[:] = made
+        if is_changed:
+            raise ValueError("list modified during sort")
+        return None
+    if isinstance(owner, (set, frozenset, dict)):
+        return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
+    if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
+        if f.__name__ != "remove":
+            return r.search(owner, f.__name__, *args)
+        del owner[r.search(owner, "remove", *args)]
+        return None
+    if f.__name__ in TAKING:
+        args = [r.read(a) if type(a) in CONTAINERS else r.elements(a) for a in args]
+    return f(*args, **kwargs)
+
+
 def _hashed(r, x, taken):
     """An argument of a method of a set or a dictionary: a key, or with ``taken`` an iterable of keys."""
     if not taken:
         return r.key(x)
-    if is_mapping(x):
+    if type(x) in MAPPINGS:
         return r.read(x)
+    if r.in_class(type(x), "keys") is not ABSENT:
+        r.unsupported(f"it reads a {type(x).__name__} as a mapping")
     found = r.elements(x)
     for item in found:
         r.key(item)
@@ -492,7 +535,7 @@ def _slot(r, f, owner, args, kwargs):
 def _set_plain(r, x, name, value):
     if r.source_of(x) is not None or isinstance(x, (type, Tensor)):
         r.unsupported(f"it writes the attribute {name} of an object from outside")
-    object.__setattr__(x, name, value)
+    r.set_plain(x, name, value)
 
 
 def _unbound(r, f, cls, args, kwargs):
@@ -512,9 +555,16 @@ def _construct(r, cls, args, kwargs):
     if handler is not None:
         return handler(r, *args, **kwargs)
     if cls is itertools.groupby:
-        args = [[r.key(v) for v in r.elements(args[0])], *args[1:]]
+        by = kwargs.get("key", args[1] if len(args) > 1 else None)
+        return cls(r.iterator(args[0]), lambda v: r.key(v if by is None else call(r, by, (v,), {})))
+    if cls is itertools.accumulate:
+        return _accumulated(r, *args, **kwargs)
+    if cls is itertools.starmap:
+        return (call(r, args[0], tuple(r.elements(v)), {}) for v in r.iterator(args[1]))
+    if cls is itertools.repeat:
+        return cls(*args[:1], *map(r.index, args[1:]), **{k: r.index(v) for k, v in kwargs.items()})
     if cls in ITERATORS:
-        return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
+        return cls(*[native_callable(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
                    **_native_words(r, kwargs))
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         new = r.in_class(cls, "__new__")
@@ -557,6 +607,17 @@ def _container(r, cls, args):
         return cls(*given)
 
 
+def _accumulated(r, x, func=None, *, initial=None):
+    """``itertools.accumulate``."""
+    made, total, is_first = r.iterator(x), initial, initial is None
+    if not is_first:
+        yield total
+    for item in made:
+        total = item if is_first else r.binary("add", total, item) if func is None else call(r, func, (total, item), {})
+        is_first = False
+        yield total
+
+
 OWN_CLASSES = {ptcore.Size, ptcore.device, ptcore.dtype, ptcore.finfo, ptcore.iinfo}
 
 
@@ -586,7 +647,10 @@ def _dataclass(r, cls, args, kwargs):
     if any(f._field_type is dataclasses._FIELD_INITVAR for f in fields):
         r.unsupported(f"dataclass {cls.__name__} has arguments that are no fields")
     _defaults_of(r, init)
-    bound = inspect.signature(init).bind(None, *args, **kwargs)
+    try:
+        bound = inspect.signature(init).bind(None, *args, **kwargs)
+    except TypeError:                       # Python's error names the function
+        r.unsupported(f"the arguments do not fit dataclass {cls.__name__}")
     bound.apply_defaults()
     given = bound.arguments
     made = object.__new__(cls)

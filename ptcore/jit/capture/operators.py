@@ -193,13 +193,17 @@ class Operators:
         elif found is not ABSENT and not isinstance(a, Tensor):
             if self.source_of(a) is not None:
                 self.unsupported(f"it writes to {self.source_of(a)}, a {type(a).__name__} from outside")
+            self.changes()
+            if is_container(a) and type(b) not in NUMBERS and any([isinstance(
+                    self.in_class(type(b), n), types.FunctionType) for n in (f"__r{name[1:]}__", "keys")]):
+                self.unsupported(f"it puts an object of class {type(b).__name__} into a container")
             if not is_container(a):
                 b = self.native(b)
             elif name == "imul":
                 b = self.index(b)
-            elif is_container(b):
+            elif type(b) in calls.CONTAINERS:
                 b = self.read(b)
-            elif self.source_of(b) is not None:
+            elif self.source_of(b) is not None or (isinstance(a, (list, deque)) and is_heap_type(type(b))):
                 b = self.elements(b)
             return getattr(operator, name)(a, b)
         elif isinstance(a, Tensor):
@@ -296,7 +300,7 @@ class Operators:
         found = self.in_class(cls, "__eq__")
         if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
             self.refuse_symbols(cls)
-            self.call(found, x, x)      # guards what a comparison with a key reads
+            self.probe(found, x, x)     # guards what a comparison with a key reads
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
             return
@@ -306,7 +310,15 @@ class Operators:
                 if f.compare:
                     self.key(self.attribute(x, f.name))
         else:
-            self.call(found, x)
+            self.probe(found, x)
+
+    def probe(self, method, *args):
+        """Calls a method for its guards alone; native code calls it again, or does not."""
+        self.probing += 1
+        try:
+            self.call(method, *args)
+        finally:
+            self.probing -= 1
 
     def refuse_symbols(self, cls):
         """Native code calls methods of this class: what they make of a symbol is no guard."""

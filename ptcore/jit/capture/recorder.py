@@ -2,6 +2,7 @@
 import builtins
 import enum
 import functools
+import itertools
 import operator
 import sys
 import types
@@ -15,7 +16,7 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit.capture import calls
-from ptcore.jit.capture.effects import SetGrad, outside_method
+from ptcore.jit.capture.effects import outside_method
 from ptcore.jit.capture.guards import ABSENT, Source, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
     ASKED,
@@ -37,13 +38,18 @@ from ptcore.jit.capture.kinds import (
     value_base,
 )
 from ptcore.jit.capture.operators import Operators
+from ptcore.jit.capture.rewrite import is_rewritten
 from ptcore.jit.capture.tracer import Unsupported
+from ptcore.jit.capture.writes import Writes
 from ptcore.nn.modules.module import REGISTRIES, Module
 
+# Attributes of a function that a rewritten one does not have as the original.
+OF_TEXT = {"__qualname__", "__module__", "__doc__", "__annotations__", "__code__", "__globals__", "__closure__",
+           "__type_params__", "__annotate__", "__builtins__"}
 MODULE_GETATTR = vars(Module)["__getattr__"]
 
 
-class Recorder(Operators):
+class Recorder(Operators, Writes):
     """A capture's access to everything outside of the call."""
 
     def __init__(self, capture):
@@ -54,6 +60,7 @@ class Recorder(Operators):
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> entry of the class; its source
         self.kept, self.handed_on = [], []      # objects kept alive; functions given to code that knows no recorder
+        self.probing = 0                # how many methods of keys are called for their guards alone
         self.keyed = set()  # classes of objects used as keys, whose identity counts; Tensor stands for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
@@ -267,6 +274,8 @@ class Recorder(Operators):
             return getattr(x, name)
         if cls in NUMBERS:
             return getattr(x if hasattr(cls, name) and name != "__class__" else x.guard(), name)
+        if name == "__traceback__" or cls is types.TracebackType:
+            self.unsupported("it reads a traceback")        # that of a rewritten function has other frames
         if cls is types.ModuleType or isinstance(x, types.ModuleType):
             return self.module_attribute(x, name)
         if isinstance(x, type):
@@ -373,6 +382,8 @@ class Recorder(Operators):
             return cls
         if isinstance(x, ASKED):
             return self.asked(x, name, source)
+        if cls is types.FunctionType and name in OF_TEXT and is_rewritten(x):
+            self.unsupported(f"it reads {name} of a function that it has made")
         if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
             value = getattr(x, name)
             return value if source is None or is_bound(value) else self.asked(x, name, source)
@@ -391,7 +402,12 @@ class Recorder(Operators):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
                 if isinstance(raw.fget, types.FunctionType):
-                    return self.call(raw.fget, x)
+                    try:
+                        return self.call(raw.fget, x)
+                    except AttributeError:
+                        if isinstance(self.in_class(cls, "__getattr__"), types.FunctionType):
+                            self.unsupported(f"the property {name} of a {cls.__name__} raises an AttributeError")
+                        raise
             elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
                 if self.in_class(kind, "__get__") is not ABSENT:
                     return self.bound(raw, x, cls, name)
@@ -485,40 +501,6 @@ class Recorder(Operators):
         source = self.stands[id(real)][1]
         return self.track(real.grad, self.source("attribute", source, "grad", f"{source}.grad"))
 
-    def set_attribute(self, value, x, name):
-        if isinstance(x, Tensor) and name == "grad" and id(self.known_tensor(x)) in self.originals:
-            source = self.stands[id(self.original(self.known_tensor(x)))][1]
-            self.capture.add_effect(SetGrad(source, None if value is None else self.known_tensor(value)))
-            return
-        if isinstance(x, Tensor):
-            if name == "requires_grad" and type(value) is bool:
-                self.known_tensor(x).requires_grad = value
-                return
-            self.unsupported(f"it writes .{name} of a tensor")
-        source = self.source_of(x)
-        if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
-            own = getattr(x, "__dict__", {})
-            now = next((t[name] for t in (own, *[own.get(n, {}) for n in REGISTRIES]) if name in t), None)
-            if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
-                return                  # ``self.x += 1`` of a tensor stores the same tensor
-            self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
-        setter = self.in_class(type(x), "__setattr__")
-        if isinstance(setter, types.FunctionType):
-            self.call(setter, x, name, value)
-            return
-        raw = self.in_class(type(x), name)
-        if isinstance(raw, property):
-            if raw.fset is None:
-                raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter")
-            self.call(raw.fset, x, value)
-            return
-        setattr(x, name, value)
-
-    def delete_attribute(self, x, name):
-        if self.source_of(x) is not None or isinstance(x, (Tensor, type, types.ModuleType, types.FunctionType)):
-            self.unsupported(f"it deletes the attribute {name} of an object from outside")
-        delattr(x, name)
-
     # -- elements ------------------------------------------------------------------------------------------------
 
     def index(self, x):
@@ -546,6 +528,10 @@ class Recorder(Operators):
             if cls is defaultdict and x.default_factory not in calls.PLAIN and x.default_factory is not None \
                     and self.key(index) not in x:
                 x[index] = self.call(x.default_factory)
+            if is_mapping(x) and self.key(index) not in x:
+                missing = self.in_class(cls, "__missing__")
+                if isinstance(missing, types.FunctionType):
+                    return self.call(missing, x, index)
             if cls in calls.PLAIN or is_container(x):
                 return operator.getitem(x, self.key(index) if is_mapping(x) else self.index(index))
         elif is_sequence(x):
@@ -585,28 +571,6 @@ class Recorder(Operators):
 
     def known_tensor(self, x):
         return x if payload_of(x) is not None else self.capture.unknown(x)
-
-    def set_item(self, value, x, index):
-        if isinstance(x, Tensor) and self.replaced(x, "__setitem__") is None:
-            self.known_tensor(x)[self.native(self.index(index))] = self.native(value)
-            return
-        source = self.source_of(x)
-        found = self.in_class(type(x), "__setitem__")
-        if isinstance(found, types.FunctionType):
-            self.call(found, x, index, value)
-        elif source is not None:
-            self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
-        else:
-            operator.setitem(x, self.key(index) if is_mapping(x) else self.index(index), value)
-
-    def delete_item(self, x, index):
-        found = self.in_class(type(x), "__delitem__")
-        if isinstance(found, types.FunctionType):
-            self.call(found, x, index)
-        elif self.source_of(x) is not None:
-            self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
-        else:
-            operator.delitem(x, self.key(index) if is_mapping(x) else self.index(index))
 
     def contents(self, x, source):
         """A container from outside, read as a whole: a list of elements, or a dict or set that the program owns."""
@@ -698,7 +662,7 @@ class Recorder(Operators):
             found = self.contents(x, self.source_of(x))
             if found is not None:
                 return iter(found)
-        elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
+        elif cls in calls.PLAIN or cls in calls.ITERATORS:
             return iter(x)
         if cls in VIEWS:
             return iter(x)
@@ -740,10 +704,9 @@ class Recorder(Operators):
         return list(self.iterator(x))
 
     def unpack(self, x, pattern):
-        if isinstance(x, Tensor) and self.replaced(x, "__iter__") is None:
-            found = list(self.known_tensor(x))
-        else:
-            found = self.elements(x)
+        made = self.iterator(x)
+        # Python takes one element more than there are names, and no other.
+        found = list(made) if "*" in pattern else list(itertools.islice(made, len(pattern) + 1))
         if any(type(p) is tuple for p in pattern):
             stars = [k for k, p in enumerate(pattern) if p == "*"]
             if stars:
@@ -758,9 +721,17 @@ class Recorder(Operators):
     def keywords(self, x):
         if is_mapping(x):
             return self.read(x)
-        if self.source_of(x) is not None:
-            self.unsupported(f"it spreads {self.source_of(x)}, a {type(x).__name__}")
-        return x
+        self.unsupported(f"it spreads {self.source_of(x) or 'an object'}, a {type(x).__name__}")
+
+    def merged(self, *pairs):
+        """The keywords of a call, from names and values; the name None stands for ``**value``."""
+        found = {}
+        for name, value in zip(pairs[::2], pairs[1::2]):
+            for key, item in (self.keywords(value).items() if name is None else [(name, value)]):
+                if key in found or type(key) is not str:    # Python's error names the function
+                    self.unsupported(f"its keyword {key!r} is given twice or is no word")
+                found[key] = item
+        return found
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

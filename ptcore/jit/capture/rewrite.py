@@ -4,7 +4,10 @@ Python runs the rewritten function itself. Its local names stay as they are. Glo
 read through the function's ``Outside``. Attributes, elements, calls, operators, truth, iteration and writes go through
 the ``Recorder``.
 """
+import __future__
+
 import ast
+import sys
 
 from ptcore.jit._names import BY_NODE, COMPARISONS
 from ptcore.jit._source import NoSource, class_of, find
@@ -117,6 +120,28 @@ def _bound(node):
     return found - declared_global - declared_outer, declared_global, declared_outer
 
 
+def _targets(target):
+    """A target of an assignment and those in it."""
+    yield target
+    for x in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target.value] if isinstance(
+            target, ast.Starred) else ():
+        yield from _targets(x)
+
+
+def _has_names_alone(target):
+    """Whether a target is a tuple of names."""
+    return isinstance(target, (ast.Tuple, ast.List)) and all([
+        isinstance(t.value if isinstance(t, ast.Starred) else t, ast.Name) for t in target.elts])
+
+
+def _is_plain(node):
+    """Whether the evaluation of an expression runs no code of the user."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, (ast.Constant, ast.Name)) or (
+        isinstance(node, (ast.Tuple, ast.List)) and all(map(_is_plain, node.elts)))
+
+
 def _raises_again(handler):
     """Whether a handler ends by ``raise`` in any case, so that the error leaves the program."""
     last = handler.body[-1]
@@ -130,7 +155,9 @@ class Writer(ast.NodeTransformer):
     def __init__(self, code):
         self.outer = set(code.co_freevars)
         self.within = class_of(code)
-        self.scopes, self.temporaries = [], 0
+        self.scopes, self.kinds, self.temporaries = [], [], 0
+        self.reads_annotations = sys.version_info < (3, 14) and not (
+            code.co_flags & __future__.annotations.compiler_flag)
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -141,12 +168,16 @@ class Writer(ast.NodeTransformer):
         return name
 
     def is_own(self, name):
+        return self.scope_of(name) == "own"
+
+    def scope_of(self, name):
+        """Where a name is looked up: "own" names are the function's, "global" ones are declared so; or None."""
         for own, declared_global, _ in reversed(self.scopes):
             if name in own:
-                return True
+                return "own"
             if name in declared_global:
-                return False
-        return False
+                return "global"
+        return None
 
     def visit_Name(self, node):
         name = self.mangled(node.id)
@@ -158,7 +189,7 @@ class Writer(ast.NodeTransformer):
         return self.outside(name, node)
 
     def outside(self, name, node):
-        kind = "cell" if name in self.outer else "name"
+        kind = "cell" if name in self.outer and self.scope_of(name) != "global" else "name"
         return self.at(node, ast.Call(ast.Attribute(ast.Name(OUTSIDE, ast.Load()), kind, ast.Load()),
                                       [ast.Constant(name)], []))
 
@@ -199,35 +230,55 @@ class Writer(ast.NodeTransformer):
 
     def definition(self, node, outermost=False):
         parameters = self.parameters(node.args, outermost)
-        self.scopes.append(_bound(node))
-        first = node.args.posonlyargs + node.args.args
-        before = getattr(self, "first", None)
-        self.first = first[0].arg if first else before
+        self.enter(node)
         body = self.statements(node.body)
-        self.first = before
-        self.scopes.pop()
+        self.leave()
         if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
         return ast.copy_location(ast.FunctionDef(name=self.mangled(node.name), args=parameters,
                                                  body=body or [ast.copy_location(ast.Pass(), node)],
                                                  decorator_list=[], returns=None, type_params=[]), node)
 
+    def enter(self, node):
+        self.scopes.append(_bound(node))
+        self.kinds.append(node)
+
+    def leave(self):
+        self.scopes.pop()
+        self.kinds.pop()
+
     def visit_FunctionDef(self, node):
+        found, decorators = [], []
+        for d in node.decorator_list:       # they are evaluated before the defaults
+            decorators.append(self.temporary())
+            found.append(self.at(d, ast.Assign([ast.Name(decorators[-1], ast.Store())], self.visit(d))))
+        found += self.annotations(node)
         made = self.definition(node)
-        name = made.name
-        decorated = ast.Name(name, ast.Load())
-        if not node.decorator_list:
-            return made
-        found = [self.visit(d) for d in node.decorator_list]
-        for d in reversed(found):
-            decorated = self.ask(node, "call", d, decorated)
-        return [made, ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], decorated), node)]
+        found.append(made)
+        decorated = ast.Name(made.name, ast.Load())
+        for d in reversed(decorators):
+            decorated = self.ask(node, "call", ast.Name(d, ast.Load()), decorated)
+        if decorators:
+            found.append(self.at(node, ast.Assign([ast.Name(made.name, ast.Store())], decorated)))
+        return found
+
+    def annotations(self, node):
+        """Reads of the names in annotations of an inner function. The annotations themselves are left out."""
+        found = [a.annotation for a in _argument_list(node.args)] + [node.returns]
+        made = []
+        for annotation in found if self.reads_annotations else ():
+            for x in ast.walk(annotation) if annotation is not None else ():
+                if isinstance(x, (ast.Call, ast.NamedExpr, *SCOPES[2:])):
+                    raise Unwritable("an annotation that is computed", x.lineno)
+                if isinstance(x, ast.Name):
+                    made.append(self.at(x, ast.Expr(self.visit(ast.copy_location(ast.Name(x.id, ast.Load()), x)))))
+        return made
 
     def lambda_(self, node, outermost=False):
         parameters = self.parameters(node.args, outermost)
-        self.scopes.append(_bound(node))
+        self.enter(node)
         body = self.visit(node.body)
-        self.scopes.pop()
+        self.leave()
         return ast.copy_location(ast.Lambda(parameters, body), node)
 
     def visit_Lambda(self, node):
@@ -235,8 +286,10 @@ class Writer(ast.NodeTransformer):
 
     def comprehension(self, node):
         first = self.visit(node.generators[0].iter)
-        self.scopes.append(_bound(node))
+        self.enter(node)
         for k, g in enumerate(node.generators):
+            if not all([isinstance(x, (ast.Name, ast.Tuple, ast.List, ast.Starred)) for x in _targets(g.target)]):
+                raise Unwritable("a comprehension that writes attributes or elements", node.lineno)
             iterable = first if k == 0 else self.visit(g.iter)
             g.iter = self.ask(node, "iterate", iterable, self.pattern(g.target))
             g.target = self.visit(g.target)
@@ -248,7 +301,7 @@ class Writer(ast.NodeTransformer):
                 made = self.visit(getattr(node, name))
                 hashed = name == "key" or isinstance(node, ast.SetComp)
                 setattr(node, name, self.ask(node, "key", made) if hashed else made)
-        self.scopes.pop()
+        self.leave()
         return node
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
@@ -291,6 +344,10 @@ class Writer(ast.NodeTransformer):
             return ast.Tuple([self.pattern(t) for t in target.elts], ast.Load())
         return ast.Constant(None)
 
+    def outer_pattern(self, target):
+        """``pattern`` of a target whose inner tuples are unpacked later."""
+        return ast.Tuple([ast.Constant("*" if isinstance(t, ast.Starred) else None) for t in target.elts], ast.Load())
+
     def store(self, target, value, node):
         """The statements that put a value, an expression, into a target."""
         if isinstance(target, ast.Name):
@@ -303,24 +360,24 @@ class Writer(ast.NodeTransformer):
         if isinstance(target, ast.Subscript):
             return [self.at(node, ast.Expr(self.ask(node, "set_item", value, self.visit(target.value),
                                                     self.index(target.slice))))]
-        later = []
-        plain = self.places(target, later, node)
-        made = [self.at(node, ast.Assign([plain], self.ask(node, "unpack", value, self.pattern(target))))]
-        for name, where in later:
-            made += self.store(where, ast.Name(name, ast.Load()), node)
+        unpacked = self.ask(node, "unpack", value, self.outer_pattern(target))
+        if _has_names_alone(target):
+            return [self.at(node, ast.Assign([self.names(target)], unpacked))]
+        # The elements are stored from left to right: the place of one may depend on another.
+        names, made = [self.temporary() for _ in target.elts], []
+        places = [ast.Starred(ast.Name(name, ast.Store()), ast.Store()) if isinstance(t, ast.Starred) else
+                  ast.Name(name, ast.Store()) for name, t in zip(names, target.elts)]
+        made.append(self.at(node, ast.Assign([ast.Tuple(places, ast.Store())], unpacked)))
+        for name, t in zip(names, target.elts):
+            made += self.store(t, ast.Name(name, ast.Load()), node)
         return made
 
-    def places(self, target, later, node):
-        """A target with names alone. Temporary names replace attributes and elements, and are added to ``later``."""
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return self.at(node, ast.Tuple([self.places(t, later, node) for t in target.elts], ast.Store()))
-        if isinstance(target, ast.Starred):
-            return self.at(node, ast.Starred(self.places(target.value, later, node), ast.Store()))
+    def names(self, target):
+        """A name, or a tuple of names, as a target."""
         if isinstance(target, ast.Name):
             return self.visit(target)
-        name = self.temporary()
-        later.append((name, target))
-        return self.at(node, ast.Name(name, ast.Store()))
+        return self.at(target, ast.Tuple([ast.Starred(self.visit(t.value), ast.Store()) if isinstance(t, ast.Starred)
+                                          else self.visit(t) for t in target.elts], ast.Store()))
 
     def visit_Assign(self, node):
         value = self.visit(node.value)
@@ -333,9 +390,14 @@ class Writer(ast.NodeTransformer):
         return made
 
     def visit_AnnAssign(self, node):
-        if node.value is None:
-            return ast.copy_location(ast.Pass(), node)
-        return self.store(node.target, self.visit(node.value), node)
+        if node.value is not None:
+            return self.store(node.target, self.visit(node.value), node)
+        target, made = node.target, [ast.copy_location(ast.Pass(), node)]
+        if isinstance(target, (ast.Attribute, ast.Subscript)):      # evaluated, but nothing is stored
+            made.append(self.at(node, ast.Expr(self.visit(target.value))))
+        if isinstance(target, ast.Subscript):
+            made.append(self.at(node, ast.Expr(self.index(target.slice))))
+        return made
 
     def visit_AugAssign(self, node):
         name, target = "i" + BY_NODE[type(node.op)].name.rstrip("_"), node.target
@@ -371,12 +433,14 @@ class Writer(ast.NodeTransformer):
         return made
 
     def visit_For(self, node):
-        body = []
-        iterable = self.ask(node, "iterate", self.visit(node.iter), self.pattern(node.target))
-        later = []
-        target = self.places(node.target, later, node)
-        for name, where in later:
-            body += self.store(where, ast.Name(name, ast.Load()), node)
+        body, pattern = [], self.pattern(node.target)
+        if isinstance(node.target, ast.Name) or _has_names_alone(node.target):
+            target = self.names(node.target)
+        else:
+            name, pattern = self.temporary(), None
+            target = self.at(node, ast.Name(name, ast.Store()))
+            body += self.store(node.target, ast.Name(name, ast.Load()), node)
+        iterable = self.ask(node, "iterate", self.visit(node.iter), pattern)
         body += self.statements(node.body)
         return ast.copy_location(ast.For(target, iterable, body, self.statements(node.orelse)), node)
 
@@ -393,6 +457,11 @@ class Writer(ast.NodeTransformer):
                                             None if node.msg is None else self.visit(node.msg)), node)
 
     def visit_With(self, node):
+        if len(node.items) > 1 and any([not isinstance(item.optional_vars, (ast.Name, type(None)))
+                                        for item in node.items]):
+            # what one item stores, the next one may read
+            inner = self.at(node, ast.With(node.items[1:], node.body))
+            return self.visit_With(self.at(node, ast.With(node.items[:1], [inner])))
         items, first = [], []
         for item in node.items:
             target = item.optional_vars
@@ -505,21 +574,31 @@ class Writer(ast.NodeTransformer):
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords \
                 and not self.is_own("super"):
-            if getattr(self, "first", None) is None:
-                raise Unwritable("super() without an argument", node.lineno)
-            return self.ask(node, "super_of", self.outside("__class__", node), ast.Name(self.first, ast.Load()))
-        if isinstance(node.func, ast.Attribute):
-            # A method call asks the recorder once, since it is the most frequent call.
+            return self.ask(node, "super_of", self.outside("__class__", node), ast.Name(self.first(node), ast.Load()))
+        if isinstance(node.func, ast.Attribute) and all([_is_plain(x) for x in (
+                *node.args, *[k.value for k in node.keywords])]):
+            # The most frequent call asks the recorder once. Python reads the method before it evaluates the arguments.
             return self.arguments_of(node, "method", [self.visit(node.func.value),
                                                       ast.Constant(self.mangled(node.func.attr))])
         return self.arguments_of(node, "call", [self.visit(node.func)])
 
+    def first(self, call):
+        """The first argument of the function that calls ``super()``."""
+        inner = [x for x in self.kinds if sys.version_info < (3, 12) or not isinstance(
+            x, (ast.ListComp, ast.SetComp, ast.DictComp))][-1]
+        if not isinstance(inner, ast.FunctionDef) or not inner.args.posonlyargs + inner.args.args:
+            raise Unwritable("super() without an argument", call.lineno)
+        return self.mangled((inner.args.posonlyargs + inner.args.args)[0].arg)
+
     def arguments_of(self, node, method, first):
-        keywords = []
-        for k in node.keywords:
-            value = self.visit(k.value)
-            keywords.append(ast.keyword(k.arg, value if k.arg else self.ask(node, "keywords", value)))
-        return self.ask(node, method, *first, *[self.visit(a) for a in node.args], keywords=keywords)
+        args, keywords = [self.visit(a) for a in node.args], [(k.arg, self.visit(k.value)) for k in node.keywords]
+        if any([name is None for name, _ in keywords]) and len(keywords) > 1:
+            pairs = [x for name, value in keywords for x in (ast.Constant(name), value)]
+            words = [ast.keyword(None, self.ask(node, "merged", *pairs))]
+        else:
+            words = [ast.keyword(name, value if name else self.ask(node, "keywords", value))
+                     for name, value in keywords]
+        return self.ask(node, method, *first, *args, keywords=words)
 
     def visit_Dict(self, node):
         keys = [None if k is None else k if isinstance(k, ast.Constant) else self.ask(k, "key", self.visit(k))
