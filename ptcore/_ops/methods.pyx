@@ -118,7 +118,7 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
     tensor([ 1, -1])
     """
     cdef list rest
-    if is_asked(self.flags):
+    if is_asked(self.flags) or args and isinstance(args[0], Tensor) and is_asked((<Tensor>args[0]).flags):
         return of_class(to, self, *args, dtype=dtype, device=device, copy=copy, non_blocking=non_blocking,
                         memory_format=memory_format)
     rest = list(args)

@@ -50,3 +50,15 @@ def test_init_that_fills():
             super().__init__([float(x) * scale for x in text.split()])
 
     assert Loaded("1 2", 3).tolist() == [3, 6]
+
+
+def test_conversion_to_the_type_of_a_class_is_in_the_class():
+    class Sub(pt.Tensor):
+        pass
+
+    plain, sub = pt.zeros(2), pt.ones(2).as_subclass(Sub)
+    for other in (sub, sub.double()):
+        got = plain.to(other)
+        assert type(got) is Sub and got.dtype is other.dtype and got.tolist() == [0, 0]
+    assert type(plain.to(plain)) is pt.Tensor and type(sub.to(plain)) is Sub
+    assert plain.to(sub).data_ptr() == plain.data_ptr()
