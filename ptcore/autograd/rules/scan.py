@@ -6,6 +6,7 @@ from ptcore._ops.functions import (
     flip,
     gather,
     logcumsumexp_slope,
+    slice,  # noqa: F401  pickles may name it here
     unbind,
 )
 from ptcore._ops.scan.decompositions import (
