@@ -104,6 +104,9 @@ class _OfStacks:
         flat, spec = tree_flatten(output)
         with batcher:
             arguments = self.samples(batcher, inputs)
+            for x, b, needed in zip(arguments, self.batched, ctx.needs_input_grad):
+                if b and needed:        # a function may mark outputs by what its arguments require
+                    x.requires_grad_()
             # An argument that forward wrote to and returned is one object, as mark_dirty expects.
             of_argument = {id(x): y for x, y in zip(inputs, arguments) if isinstance(x, Tensor)}
             outputs = [of_argument.get(id(x), batcher.sample(x)) if isinstance(x, Tensor) else x for x in flat]

@@ -10,6 +10,7 @@ from collections import OrderedDict
 
 import ptcore
 from ptcore._state import is_history_recorded
+from ptcore._subclass import payload_of
 from ptcore.autograd.function import Function
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
@@ -88,6 +89,13 @@ def unserializable_hook(f):
     return f
 
 
+def _is_transformed(t):
+    """Whether vmap or forward mode computes with `t`. As in PyTorch, its history
+    is not the module's, and the hooks are not called."""
+    payload = payload_of(t)
+    return payload is not None and not payload.owner.traces
+
+
 class BackwardHookFunction(Function):
     """Identity of tensors, whose node has the hooks of a module."""
 
@@ -143,7 +151,7 @@ class BackwardHook:
         recorded = is_history_recorded() and any(
             args[i].requires_grad for i in index
         )
-        if not recorded:
+        if not recorded or any(_is_transformed(args[i]) for i in index):
             return args, None
         passed = BackwardHookFunction.apply(*[args[i] for i in index])
         node = next(t.grad_fn for t in passed if t.grad_fn is not None)

@@ -686,3 +686,32 @@ def test_what_was_saved_for_outputs_that_are_gone():
     del y
     with pytest.raises(RuntimeError, match="Keeps: saved_tensors are gone with the outputs"):
         _ = kept[0].saved_tensors
+
+
+def test_marks_of_a_generated_batch_rule_by_what_requires_grad():
+    class Same(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*tensors):
+            return tuple(t.clone() for t in tensors)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_non_differentiable(*[y for x, y in zip(inputs, output) if not x.requires_grad])
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads
+
+    w, c = pt.ones(3, requires_grad=True), pt.full((2, 3), 5.0)
+    outs = pt.func.vmap(Same.apply)(w.expand(2, 3), c)
+    assert outs[0].requires_grad and not outs[1].requires_grad
+    assert pt.autograd.grad(outs[0].sum(), w)[0].tolist() == [2, 2, 2]
+    outs = pt.func.vmap(Same.apply, (None, 0))(w, c)
+    assert pt.autograd.grad(outs[0].sum(), w)[0].tolist() == [2, 2, 2]
+
+    def total(a):
+        return pt.func.vmap(lambda x: Same.apply(x, x.detach())[0].sum())(a).sum()
+
+    assert pt.func.grad(total)(c).tolist() == [[1, 1, 1], [1, 1, 1]]

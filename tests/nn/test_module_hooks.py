@@ -193,3 +193,21 @@ def test_hooks_are_copied_with_the_module():
     assert len(log) == 1
     module(pt.tensor(1.0))
     assert len(log) == 2
+
+
+@pytest.mark.parametrize("kind", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_backward_hooks_under_transformations(kind):
+    """Under vmap and forward mode they are not called, as in PyTorch, and gradients are those without them."""
+    plain, hooked, seen = nn.Linear(2, 2), nn.Linear(2, 2), []
+    hooked.load_state_dict(plain.state_dict())
+    getattr(hooked, kind)(lambda module, *grads: seen.append(1) and None)
+    x, t = pt.arange(6.0).reshape(3, 2), pt.ones(3, 2)
+    found = []
+    for m in (plain, hooked):
+        m.zero_grad()
+        pt.func.vmap(m)(x).square().sum().backward()
+        found.append([m.weight.grad, pt.func.grad(lambda x, m=m: pt.func.vmap(m)(x).square().sum())(x),
+                      pt.func.jvp(m, (x,), (t,))[1]])
+    assert all(pt.equal(*pair) for pair in zip(*found)) and not seen
+    hooked(x.requires_grad_()).sum().backward()
+    assert seen

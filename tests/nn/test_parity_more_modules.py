@@ -85,6 +85,10 @@ def test_rrelu_in_evaluation():
     for lib in (pt, torch):
         out = lib.nn.RReLU().eval()(lib.tensor(X))
         np.testing.assert_allclose(out.numpy(), np.where(X > 0, X, X * (1 / 8 + 1 / 3) / 2), rtol=1e-12)
+        x = lib.tensor(X, requires_grad=True)
+        written = lib.nn.functional.rrelu(x * 1, inplace=True)
+        slope = lib.autograd.grad((written * written).sum(), x)[0]
+        np.testing.assert_allclose(slope.numpy(), np.where(X > 0, 2 * X, X * (1 / 8 + 1 / 3) ** 2 / 2), rtol=1e-12)
 
 
 def test_weights_of_losses():

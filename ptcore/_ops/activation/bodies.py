@@ -78,13 +78,18 @@ def prelu(input, weight):
     return prelu_of(input, reshape(weight, shape))
 
 
-def rrelu(input, lower, upper, training, generator):
+def _slopes(input, lower, upper):
     op = "rrelu"
     if input.dtype.kind != "f":
         raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
     lower, upper = checked.real(op, "lower", lower), checked.real(op, "upper", upper)
     if lower > upper:
         raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
+    return lower, upper
+
+
+def rrelu(input, lower, upper, training, generator):
+    lower, upper = _slopes(input, lower, upper)
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     if draws_as_pytorch(generator, input.device):
@@ -95,5 +100,8 @@ def rrelu(input, lower, upper, training, generator):
 
 
 def rrelu_function(input, lower, upper, training, inplace):
+    if inplace and not training:                        # the derivative reads the result, not what was written to
+        lower, upper = _slopes(input, lower, upper)
+        return leaky_relu(input, (lower + upper) / 2, True)
     out = rrelu(input, lower, upper, training, None)
     return input.copy_(out) if inplace else out

@@ -159,7 +159,8 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
     }
     /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd; about 0 without
      * the first mean */
-    const E a = centred ? E(first / double(n)) : E(0), b = E(second / double(n) * double(rstd) * double(rstd));
+    const E a = centred ? E(first / double(n)) : E(0),
+            b = E(second / double(n) * double(rstd) * double(rstd));
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
     if (n == 1 && centred)
         q[0] = E(0) * (rstd * g[0] * w[0]); /* it cancels: 0 without the rounding errors, or NaN */

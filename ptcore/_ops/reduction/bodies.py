@@ -33,7 +33,7 @@ from ptcore._ops.functions import (
     var_dims,
     where,
 )
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck
 from ptcore._tensor import Tensor
 
 
@@ -162,6 +162,23 @@ def aminmax(input, dim, keepdim):
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
 
 
+@ValueCheck
+def check_lengths(lengths, size, axis, op):
+    """Lengths of one row or more, which must fill the size of an axis."""
+    if bool((lengths < 0).any()):
+        raise RuntimeError(f"{op}: lengths must not be negative, got {int(lengths.min())}")
+    sums = lengths.sum(-1).reshape(-1).tolist()
+    if any([total != size for total in sums]):
+        raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}, got sums {sums}")
+
+
+@ValueCheck
+def check_ends(offsets, size, axis, op):
+    """Offsets of pieces within the size of an axis."""
+    if bool((offsets.diff() < 0).any()) or bool((offsets < 0).any()) or bool((offsets > size).any()):
+        raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
+
+
 def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial):
     op = "segment_reduce"
     if not isinstance(reduce, str) or reduce not in _START:
@@ -183,19 +200,11 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "
                            f"data in front of it: got axis {axis}, shapes {list(pieces.shape)} and {list(data.shape)}")
     pieces, size = pieces.to("int64"), data.shape[axis]
-    known = not unsafe and has_values(pieces)
+    if not unsafe:
+        (check_ends if lengths is None else check_lengths)(pieces, size, axis, op)
     if lengths is not None:
-        ends = cumsum(pieces, -1)
-        offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
-        if known and (pieces < 0).any():
-            raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
-        # Plain numbers: comparing with a symbolic size would give a traced tensor; this records a guard.
-        if known and any([total != size for total in offsets[..., -1].reshape(-1).tolist()]):
-            raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}, got sums "
-                               f"{ends[..., -1:].reshape(-1).tolist()}")
+        offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), cumsum(pieces, -1)], -1)
     else:
         offsets = pieces
-        if known and ((pieces.diff() < 0).any() or (pieces < 0).any() or (pieces > size).any()):
-            raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
     start = _START[reduce] if initial is None else initial
     return segments(data, offsets, axis, reduce, start, initial is not None)

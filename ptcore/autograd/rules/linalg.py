@@ -5,7 +5,7 @@ a pair of singular vectors may be multiplied. For complex input a loss that does
 it is refused; for real input the factor is a sign and has no derivative. Factors are functions of matrices that
 equal their adjoint, or are defined up to the gauge of their vectors.
 """
-from ptcore._ops.creation.creation import eye, ones
+from ptcore._ops.creation.creation import eye, ones, zeros_like
 from ptcore._ops.functions import (
     _linalg_inv,
     _linalg_matrix_exp,
@@ -117,12 +117,14 @@ def check_gauge(left, right):
 def svd_forward(t, out, out1, out2, full_matrices, compute_uv):
     """With P = U^H t V and E as above: dS = Re diag(P), and U and Vh turn by the parts of P off the
     diagonal over E, in the gauge in which the diagonal of U^H dU is half of P's imaginary part."""
-    if not compute_uv or full_matrices:
-        raise RuntimeError("_linalg_svd: the forward derivative needs the singular vectors of the "
-                           "reduced form; call it with compute_uv=True, full_matrices=False")
+    if not compute_uv:
+        raise RuntimeError("_linalg_svd: the forward derivative needs the singular vectors; call it with "
+                           "compute_uv=True")
     u, s, vh = out, out1, out2
     k = s.shape[-1]
     m, n = u.shape[-2], vh.shape[-1]
+    if full_matrices:                   # as in reverse mode, the columns beyond k have no derivative
+        u, vh = slice(u, -1, 0, k, 1), slice(vh, -2, 0, k, 1)
     v = adjoint(vh)
     p = matmul(matmul(adjoint(u), t), v)
     ds = diagonal(p, 0, -2, -1)
@@ -143,6 +145,10 @@ def svd_forward(t, out, out1, out2, full_matrices, compute_uv):
     if n > k:
         outside = matmul(adjoint(t), u) / columns
         dv = dv + outside - matmul(v, matmul(vh, outside))
+    if full_matrices and m > k:
+        du = cat([du, zeros_like(slice(out, -1, k, m, 1))], -1)
+    if full_matrices and n > k:
+        dv = cat([dv, adjoint(zeros_like(slice(out2, -2, k, n, 1)))], -1)
     return du, ds, adjoint(dv)
 
 

@@ -2,7 +2,6 @@
 from ptcore import _ops as ops
 from ptcore._interpret import Interpreter, entered
 from ptcore._tensor import Tensor
-from ptcore._trees.tree import tree_flatten
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass"]
 INPLACE = 1
@@ -34,8 +33,9 @@ class _Offered(Interpreter):
                 positional.pop()
         if out is not None:
             keyword["out"] = out
-        given = tree_flatten((positional, keyword))[0]
-        types = dict.fromkeys(type(x) for x in given if isinstance(x, Tensor) and type(x) is not Tensor)
+        types = dict.fromkeys(type(x) for a in (*positional, *keyword.values())
+                              for x in (a if isinstance(a, (tuple, list)) else (a,))
+                              if isinstance(x, Tensor) and type(x) is not Tensor)
         function = ops.function(op, variant == INPLACE)
         return self.mode.__torch_dispatch__(function, tuple(types), tuple(positional), keyword)
 

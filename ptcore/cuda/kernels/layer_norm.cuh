@@ -1,5 +1,6 @@
-// layer_norm and rms_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory or registers, so
-// that the variance is computed around the mean; longer rows are read three times (streamed).
+// layer_norm and rms_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory or
+// registers, so that the variance is computed around the mean; longer rows are read three times
+// (streamed).
 #include "normalize_args.h"
 #include "rows.cuh"
 

@@ -1,5 +1,5 @@
-// The host halves of layer_norm, rms_norm and their gradients. Tensors that are not row-major, or that differ
-// in dtype from the others of their kind, are copied.
+// The host halves of layer_norm, rms_norm and their gradients. Tensors that are not row-major, or
+// that differ in dtype from the others of their kind, are copied.
 #include "dense.hpp"
 #include "families.hpp"
 #include "normalize_args.h"

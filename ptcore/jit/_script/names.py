@@ -44,6 +44,7 @@ def _table():
     from ptcore._ops.index import decompositions as index_put
     from ptcore._ops.loss import bodies as loss
     from ptcore._ops.random import bodies as random
+    from ptcore._ops.reduction import bodies as reduction
     from ptcore._ops.shaping import bodies as shaping
     from ptcore._ops.statistics import bodies as statistics
     from ptcore.autograd.profiler import record_function
@@ -65,7 +66,7 @@ def _table():
     found |= {"script.fork": fork, "script.wait": wait, "ptcore.record_function": record_function}
     found |= {"size.size": sym_size, "size.dim": sym_dim, "size.check": check_guards}
     found |= {f"number.{n.strip('_')}": f for n, f in sorted(FUNCTIONS.items())}
-    for module in (draws, index, index_put, loss, random, shaping, statistics):
+    for module in (draws, index, index_put, loss, random, reduction, shaping, statistics):
         found |= {f"check.{n.removeprefix('check_')}": f for n, f in vars(module).items() if type(f) is ValueCheck}
     for head, space in _spaces().items():
         for n in dir(space):

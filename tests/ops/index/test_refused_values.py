@@ -40,6 +40,10 @@ CASES = {
     "multinomial negative": (lambda p: ptcore.multinomial(p, 1), [1.0, 1.0], [-1.0, 1.0]),
     "multinomial too many": (lambda p: ptcore.multinomial(p, 2), [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]),
     "multinomial of nothing": (lambda p: ptcore.multinomial(p, 1, True), [1.0, 1.0], [0.0, 0.0]),
+    **{f"segment_reduce {word} {wrong}": (lambda t, word=word: ptcore.segment_reduce(
+        ptcore.arange(4.0), "sum", **{word: t}), good, wrong)
+       for word, good, some in (("lengths", [1, 3], ([1, 9], [1, 2], [-1, 5])),
+                                ("offsets", [0, 1, 4], ([0, 5, 4], [-1, 1, 4], [0, 1, 9]))) for wrong in some},
 }
 ERRORS = (IndexError, RuntimeError, ValueError)
 
