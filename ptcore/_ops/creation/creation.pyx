@@ -482,7 +482,7 @@ cdef int check_range(object first, object last, object dtype) except -1:
 
 
 @seen_by_modes
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
            requires_grad=False):
     """Values from ``start`` (0 if only one is given) up to ``end``, ``end`` excluded.
 
@@ -497,8 +497,10 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     >>> ptcore.arange(1, 7, 2)
     tensor([1, 3, 5])
     """
-    if end is None:
-        start, end = 0, start
+    if start is None and end is None:
+        raise TypeError("arange: start or end must be given")
+    if end is None or start is None:
+        start, end = 0, start if end is None else end
     start, end, step = plain_number(start), plain_number(end), plain_number(step)
     dtype = dtype_for(dtype, out, b"arange")
     if dtype is None:

@@ -32,7 +32,7 @@ class _TensorType(type):
                 return empty(0, dtype=cls.dtype, device=device).set_(data)
             if type(data).__name__ == "Size":
                 return empty(data, dtype=cls.dtype, device=device)
-            if isinstance(data, (list, tuple)) or hasattr(data, "__array__"):
+            if isinstance(data, (list, tuple, range)) or hasattr(data, "__array__"):
                 return tensor(data, dtype=cls.dtype, device=device)
             raise TypeError(f"{cls.__name__}: expected sizes or a sequence, got {type(data).__name__}")
         for size in args:

@@ -167,6 +167,19 @@ cdef Tensor sliced(Tensor x, int dim, object item):
     return slice_at(x, dim, start, length, step, None)
 
 
+cdef bint is_of_indices(list key) except -1:
+    """Whether a list is taken for a tuple of indices, by PyTorch's rule, which was NumPy's."""
+    if len(key) >= 32:
+        return False
+    for item in key:
+        if item is None or item is Ellipsis or isinstance(item, (Tensor, slice, list, tuple, range)) or hasattr(
+                item, "__array__") and getattr(item, "ndim", 0):
+            warn("Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of "
+                 "x[seq]")
+            return True
+    return False
+
+
 cdef tuple basic(Tensor x, object key, bint select=True):
     """Applies the ints, slices, None and Ellipsis of key, and the tensors of one integer if they select.
 
@@ -176,7 +189,8 @@ cdef tuple basic(Tensor x, object key, bint select=True):
     cdef int used = 0, dim = 0, masks, gone = 0     # dims that ints took, less those that None made
     cdef list advanced = None
     cdef bint ellipsis = False
-    items = tuple(key) if isinstance(key, tuple) else (key,)        # a Size and a named tuple are tuples, too
+    # A Size and a named tuple are tuples, too.
+    items = tuple(key) if isinstance(key, tuple) or isinstance(key, list) and is_of_indices(key) else (key,)
     for item in items:
         if item is Ellipsis:
             if ellipsis:

@@ -176,7 +176,7 @@ def test_masks(shape, random):
 
 
 @pytest.mark.parametrize("key", [
-    (), Ellipsis, None, True, False, (True, None), np.int64(1), np.array(1), [0, 1], [[0, 1], [1, 0]],
+    (), Ellipsis, None, True, False, (True, None), np.int64(1), np.array(1), [0, 1], ([[0, 1], [1, 0]],),
     ([0, 1], [1, 2]), (slice(None), [2, 0]), (slice(None), slice(None, None, -1)), (-1, -1),
     ([True, False, True],), (slice(None), [True, False, True, False]), (np.array([0, 2]), Ellipsis),
     (Ellipsis, np.array([0, 2])), (None, [1], None), ([0, 1], None, [1, 2]),
