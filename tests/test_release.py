@@ -174,4 +174,4 @@ def test_an_sdist_of_an_sdist_is_the_same(tmp_path):
     assert first.read_bytes() == second.read_bytes()
     assert {n.partition("/")[2] for n in names} >= {"PKG-INFO", "LICENSE", "meson.build", "tools/build_backend.py",
                                                    "ptcore/_ops/include/ptcore/extension.h"}
-    assert first.stat().st_size < 3_500_000         # a file that is large by accident; 2.8 MB at e54336a5, 3.0 now
+    assert first.stat().st_size < 3_700_000         # a file that is large by accident; 2.8 MB at e54336a5, 3.5 now
