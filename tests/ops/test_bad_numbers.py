@@ -135,7 +135,7 @@ def test_sequences_that_change_or_contain_themselves():
                 make(data)
     with pytest.raises((ValueError, TypeError)):
         ptcore.tensor([[1, 2, 3], Shrinking([1, 2, 3])][1:] + [[1]])
-    for call in (ptcore.zeros, ptcore.cat, ptcore.stack, lambda s: ptcore.arange(3)[s],
+    for call in (ptcore.zeros, ptcore.cat, ptcore.stack, lambda s: ptcore.arange(3)[s,],
                  lambda s: ptcore.ones(3).reshape(s), lambda s: ptcore.ones(3).sum(s)):
         with pytest.raises((ValueError, TypeError, IndexError)):
             call(mixed)
