@@ -268,7 +268,7 @@ def test_numbers_that_do_not_fit(value, dtype):
 
 @pytest.mark.parametrize("key", [
     2**40, -2**40, 2**70, 1.5, "x", object(), (0, 0, 0), ptcore.tensor([5]), ptcore.tensor([-4]),
-    ptcore.tensor([1.0]), ptcore.ones(4, dtype=ptcore.bool), [[0], [1, 2]], {}, (0,) * 70, (None,) * 70,
+    ptcore.tensor([1.0]), ptcore.ones(4, dtype=ptcore.bool), ([[0], [1, 2]],), {}, (0,) * 70, (None,) * 70,
     ptcore.tensor([2**62]), slice(None, None, 0), slice("a"), slice(1.5)], ids=named)
 def test_keys(key):
     x = ptcore.zeros(3, 2)
