@@ -251,14 +251,14 @@ def rms_norm(input, normalized_shape, weight, eps):
     shape = tuple(input.shape[input.ndim - n:])
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
-    wide = input.float() if input.dtype.itemsize == 2 else input.contiguous()
     if eps is None:
-        eps = finfo(wide.dtype).eps
+        eps = finfo(float32 if input.dtype.itemsize == 2 else input.dtype).eps
     if input.dtype.kind == "f":
         if weight is None or weight.dtype is input.dtype:
             return rms_norm_stats(input, weight, n, eps)[0]
-        out = rms_norm_stats(wide, None, n, eps)[0]
+        out = rms_norm_stats(input.float() if input.dtype.itemsize == 2 else input, None, n, eps)[0]
     else:
+        wide = input.contiguous()
         out = wide * ((wide * wide).mean(tuple(range(-n, 0)), True) + eps).rsqrt()
     if weight is not None:
         out = out * weight
