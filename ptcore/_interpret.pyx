@@ -225,6 +225,26 @@ cdef class Interpreter(Mode):
         return 0
 
 
+@cython.binding(False)                  # so that methods check their self
+cdef class Entering(Mode):
+    """A context that enters the interpreter ``_interpreter``, which ``_prepare`` of a subclass sets: the base of
+    classes of users, whose names are not to be those of ``Interpreter``."""
+
+    cdef public object _interpreter
+
+    cdef object begin(self):
+        return (<Interpreter?>self._interpreter).begin()
+
+    cdef int end(self, object before) except -1:
+        return (<Interpreter>self._interpreter).end(before)
+
+    cdef object given(self):
+        return self
+
+    cdef bint prepares(self):
+        return True
+
+
 _let_go = None                          # installed by _subclass: (references to stand-ins, their interpreter)
 
 

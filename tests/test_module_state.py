@@ -66,7 +66,6 @@ IN_PYTHON = {
     "compat/torch/_contextlib.py:_DecoratorContextManager": "a base of contexts of users",
     "compat/torch/_guards.py:tracing": "changes nothing",
     "compat/torch/_helpers.py:_enable_get_lr_call": "changes nothing",
-    "compat/torch/_python_dispatch.py:TorchDispatchMode": "an interpreter, which is the thread's",
     "compat/torch/_settings.py:_patched": "settings that ptcore does not read",
     "cuda/allocator/pools.py:use_mem_pool": "where memory comes from; results are the same",
     "cuda/generic.py:Stream": "changes nothing",

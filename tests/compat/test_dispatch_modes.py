@@ -118,3 +118,22 @@ def test_subclasses_threads_and_errors():
     with pytest.raises(KeyError, match="exp"), Fails():
         one.exp()
     assert one.exp().item() == pytest.approx(2.718281828)
+
+
+def test_one_mode_in_two_threads():
+    """Each enters and leaves its own; enter and exit are C, which no interrupt divides."""
+    log, inside, done = Log(), threading.Event(), threading.Event()
+
+    def other():
+        with log:
+            inside.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=other)
+    with log:
+        thread.start()
+        assert inside.wait(20)
+    done.set()
+    thread.join()
+    assert _get_current_dispatch_mode() is None
+    assert "__enter__" not in vars(TorchDispatchMode) and not log.seen

@@ -1,5 +1,4 @@
 """DataLoader with workers: processes of each start method, and threads."""
-import gc
 import multiprocessing
 import os
 import pickle
@@ -449,43 +448,6 @@ def test_ctrl_c_under_load(tmp_path, context):
             other.kill()
             other.wait()
     assert max(times) < 2, times
-
-
-class OfEachKind(Dataset):
-    def __len__(self):
-        return 300
-
-    def __getitem__(self, i):
-        return [ptcore.tensor(i), ptcore.full((9000,), float(i)), ptcore.nn.Parameter(ptcore.full((9000,), float(i))),
-                np.full(9000, i), str(i)]
-
-
-def test_no_finalizer_of_python_runs_in_a_pass():
-    """A KeyboardInterrupt that is raised inside one is lost, and the loop goes on."""
-    calls = set()
-
-    def note(frame, event, arg):
-        if event == "call" and ("__del__" in frame.f_code.co_name or frame.f_code.co_filename.endswith("weakref.py")):
-            calls.add(frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name)
-
-    for dataset, options in ((OfEachKind(), {"batch_size": None, "collate_fn": list}),
-                             (TensorDataset(ptcore.ones(300, 9000)), {"batch_size": 3, "collate_fn": list}),
-                             (TensorDataset(ptcore.ones(300, 9000)), {"batch_size": 3})):
-        loader = DataLoader(dataset, num_workers=2, persistent_workers=True, **options)
-        for _ in loader:
-            pass
-        it = iter(loader)
-        next(it)
-        gc.collect()                                    # what earlier tests left is not the pass's
-        gc.freeze()
-        sys.setprofile(note)
-        try:
-            for _ in it:
-                pass
-        finally:
-            sys.setprofile(None)
-            gc.unfreeze()
-    assert not calls
 
 
 @pytest.mark.parametrize(("options", "error", "text"), [

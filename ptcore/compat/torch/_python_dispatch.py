@@ -1,6 +1,6 @@
 """``torch.utils._python_dispatch``: modes that get each operation of a thread."""
 from ptcore import _ops as ops
-from ptcore._interpret import Interpreter, entered
+from ptcore._interpret import Entering, Interpreter, entered
 from ptcore._tensor import Tensor
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass"]
@@ -40,7 +40,7 @@ class _Offered(Interpreter):
         return self.mode.__torch_dispatch__(function, tuple(types), tuple(positional), keyword)
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(Entering):
     """A context whose ``__torch_dispatch__`` gets each operation of this thread, those of a backward included.
 
     It gets ``func``, which is what ``torch.ops.aten`` has under its name, the classes of tensors of subclasses,
@@ -71,14 +71,9 @@ class TorchDispatchMode:
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError(f"{type(self).__name__} has no __torch_dispatch__")
 
-    def __enter__(self):
-        offered = _Offered(self)
-        offered.__enter__()
-        vars(self).setdefault("_entered", []).append(offered)
-        return self
-
-    def __exit__(self, *error):
-        self._entered.pop().__exit__(*error)
+    def _prepare(self):
+        if self._interpreter is None:
+            self._interpreter = _Offered(self)
 
     @classmethod
     def is_infra_mode(cls):
